@@ -424,6 +424,7 @@ function readNetwork(model, space) {
     numbers: vector(model, `table${index}.numbers`),
     rows: matrix(model, `table${index}.rows`),
   }));
+  if (facts.activations.some((_, index) => `layer${index}.parameter` in model.arrays)) throw new Unchecked("smooth activations");
   const layers = facts.activations.map((_, index) => {
     const [breaks, tilts, starts, weight] = ["breaks", "slopes", "intercepts", "weight"].map((name) => matrix(model, `layer${index}.${name}`));
     return { breaks, tilts, starts, weight, bias: vector(model, `layer${index}.bias`) };

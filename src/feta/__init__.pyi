@@ -1,6 +1,13 @@
 """Public names and the modules that define them; `feta` imports them on first use."""
 
-from .api import spread as spread, tally as tally, verify as verify, worst as worst
+from .api import (
+    UnfairShare as UnfairShare,
+    share_unfair as share_unfair,
+    spread as spread,
+    tally as tally,
+    verify as verify,
+    worst as worst,
+)
 from .auditing.audit import Audit as Audit, audit as audit
 from .auditing.recheck import CheckResult as CheckResult, check as check
 from .distributed.audit_batches import AuditBatches as AuditBatches
@@ -22,12 +29,14 @@ from .errors import (
 from .estimators.ce_fair_classifier import CEFairClassifier as CEFairClassifier
 from .estimators.fair_classifier import FairClassifier as FairClassifier
 from .estimators.fair_regressor import FairRegressor as FairRegressor
+from .everybody.prove import prove as prove
+from .everybody.result import Everybody as Everybody
 from .io.model_file import load_model as load_model, save_model as save_model
 from .io.onnx_writer import write_onnx as write_onnx
 from .io.schema import Schema as Schema, read_schema as read_schema, write_schema as write_schema
 from .model import Model as Model
 from .predict.fair_predictor import FairPredictor as FairPredictor
-from .query import FairAt as FairAt, WorstAt as WorstAt
+from .query import FairAt as FairAt, FairEverywhere as FairEverywhere, WorstAt as WorstAt
 from .readers.callable.read import read_callable as read_callable
 from .readers.catboost.read import read_catboost as read_catboost
 from .readers.keras.read import read_keras as read_keras
@@ -41,6 +50,8 @@ from .readers.statsmodels.read import read_statsmodels as read_statsmodels
 from .readers.torch.read import read_torch as read_torch
 from .readers.weights import read_weights as read_weights
 from .readers.xgboost.read import read_xgboost as read_xgboost
+from .relation.constrained import Constrained as Constrained
+from .relation.similar import Similar as Similar
 from .rule import (
     Argmax as Argmax,
     OneVsRest as OneVsRest,

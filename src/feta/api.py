@@ -1,24 +1,32 @@
 """The public functions on one or several people: verify, worst, tally, spread."""
 
-from collections.abc import Callable, Sequence
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from feta.arrays import Matrix, Vector
-from feta.checker.admit import admit, is_admitted
+from feta.checker.admit import admit, no_question
 from feta.engine.protocol import UNLIMITED, Budget
 from feta.engine.registry import choose, is_ours
 from feta.errors import EngineError
+from feta.everybody.prove import verify_everywhere
+from feta.local_query import local_query
 from feta.model import Model
-from feta.query import CountOf, PersonQuery, SpreadOf, WorstAt
+from feta.progress import Advance
+from feta.query import CountOf, FairAt, FairEverywhere, PersonQuery, SpreadOf, WorstAt
+from feta.verdict.counterexample import Counterexample
 from feta.verdict.spread import Spread
 from feta.verdict.tally import Tally
-from feta.verdict.verdict import Reason, Unknown, Verdict
+from feta.verdict.verdict import Fair, Reason, Unfair, Unknown, Verdict
 
 SolveCounted = Callable[[Sequence[PersonQuery], Budget], tuple[list[Verdict], Tally | None]]
 
 
-def verify(query: PersonQuery, *, engine: str = "auto", budget: Budget = UNLIMITED) -> Verdict:
+def verify(
+    query: PersonQuery | FairEverywhere, *, engine: str = "auto", budget: Budget = UNLIMITED
+) -> Verdict:
     """Answer a query with the given engine, or with the first that accepts it.
 
     The checker confirms the evidence of each verdict. Without evidence, there is no verdict.
@@ -26,11 +34,12 @@ def verify(query: PersonQuery, *, engine: str = "auto", budget: Budget = UNLIMIT
     Parameters
     ----------
     query
-        `FairAt(model, person)`, or `WorstAt(model, person)`.
+        `FairAt(model, person)`, `WorstAt(model, person)`, or `FairEverywhere(model)`.
     engine
-        The name of an engine, or "auto".
+        The name of an engine, or "auto"; `FairEverywhere` has only "auto" and "branch".
     budget
-        Limits on time and evaluations. A spent budget gives `Unknown`.
+        Limits on time and evaluations. A spent budget gives `Unknown`. `FairEverywhere` takes
+        60 seconds unless there is another limit.
 
     Returns
     -------
@@ -52,10 +61,15 @@ def verify(query: PersonQuery, *, engine: str = "auto", budget: Budget = UNLIMIT
     ...         print(space.decode(pair.counterpart))
     {'age': 30, 'income': 2.0}
     """
-    if not is_admitted(query):
-        return NOT_ADMITTED
-    chosen = choose(query, engine)
-    return admit(query, chosen.solve(query, budget), trusted=is_ours(chosen))
+    if isinstance(query, FairEverywhere):
+        return verify_everywhere(query, engine=engine, budget=budget)
+    reason = no_question(query)
+    if reason is not None:  # nothing is claimed
+        return Unknown(reason)
+    local = local_query(query)
+    chosen = choose(local, engine)
+    verdict = _replayed(query, local, chosen.solve(local, budget))
+    return admit(query, verdict, trusted=is_ours(chosen))
 
 
 def verify_many(
@@ -65,14 +79,37 @@ def verify_many(
 
     The checker confirms the evidence of each verdict.
     """
-    verdicts: dict[int, Verdict] = {}
-    for rows in _rows_by_model(queries).values():
+    reasons = [no_question(query) for query in queries]
+    verdicts: dict[int, Verdict] = {
+        row: Unknown(reason) for row, reason in enumerate(reasons) if reason is not None
+    }
+    for rows in _rows_by_model(queries, verdicts).values():
+        if any(queries[row].model.relation.local(queries[row].person) for row in rows):
+            verdicts |= {row: verify(queries[row], engine=engine, budget=budget) for row in rows}
+            continue
         asked = [queries[row] for row in rows]
         chosen = choose(asked[0], engine)
         solved, trusted = chosen.solve_many(asked, budget), is_ours(chosen)
         for row, query, verdict in zip(rows, asked, solved, strict=True):
             verdicts[row] = admit(query, verdict, trusted=trusted)
-    return [verdicts.get(row, NOT_ADMITTED) for row in range(len(queries))]
+    return [verdicts[row] for row in range(len(queries))]
+
+
+def _replayed(query: PersonQuery, local: PersonQuery, verdict: Verdict) -> Verdict:
+    """Return a verdict about a local query with its pair replayed in the model that was asked."""
+    if local is query:
+        return verdict
+    match verdict:
+        case Unfair(counterexample=pair):
+            replayed = Counterexample.witness(query.model, query.person, pair.counterpart)
+            if replayed is None:
+                return Unknown(Reason.NOT_REPRODUCED, effort=verdict.effort)
+            return replace(verdict, counterexample=replayed)
+        case Unknown(best=best) if best is not None:
+            again = Counterexample.witness(query.model, query.person, best.counterpart)
+            return replace(verdict, best=again)
+        case _:
+            return verdict
 
 
 def verify_counted(
@@ -91,15 +128,76 @@ def verify_counted(
     return [admit(query, verdict, trusted=True) for query, verdict in pairs], counts
 
 
-# Nothing is claimed about a person who is nobody's counterpart.
-NOT_ADMITTED = Unknown(Reason.NOT_ADMITTED)
+@dataclass(frozen=True, slots=True)
+class UnfairShare:
+    """How many people are proved fair, have a counterexample, or are undecided."""
+
+    people: int
+    fair: int
+    unfair: int
+    undecided: int
+    seconds: float
+
+    @property
+    def share(self) -> float:
+        """The share of people with a counterexample; a lower bound if some are undecided."""
+        return self.unfair / self.people if self.people else 0.0
 
 
-def _rows_by_model(queries: Sequence[PersonQuery]) -> dict[int, list[int]]:
-    """Group queries by model; people whom the relation does not admit are left out."""
+def share_unfair(
+    model: Model,
+    people: Matrix,
+    *,
+    engine: str = "auto",
+    budget: Budget = UNLIMITED,
+    progress: Advance | None = None,
+) -> UnfairShare:
+    """Count the people with a counterexample, for any relation; the budget is per person.
+
+    Parameters
+    ----------
+    model
+        Space, relation, scorer and rule.
+    people
+        Rows encoded by `model.space`.
+    engine
+        The name of an engine, or "auto".
+    budget
+        Limits on time and evaluations.
+    progress
+        Called with the share of people who are done.
+
+    Examples
+    --------
+    >>> import feta
+    >>> from feta.relation.similar import Similar
+    >>> space = feta.FeatureSpace(
+    ...     (feta.Integer("age", 18, 90, sensitive=True), feta.Integer("income", 0, 99))
+    ... )
+    >>> network = feta.Network.from_layers([([[0.0, 1.0]], [-50.0])])
+    >>> model = feta.Model(space, network, threshold=0.0, relation=Similar({"income": 5}))
+    >>> people = space.encode([{"age": 30, "income": income} for income in (44, 45, 50, 55)])
+    >>> share_unfair(model, people).unfair
+    2
+    """
+    started = time.monotonic()
+    model.space.check(np.asarray(people))
+    counts = {Fair: 0, Unfair: 0, Unknown: 0}
+    for row, query in enumerate(FairAt.each(model, people)):
+        counts[type(verify(query, engine=engine, budget=budget))] += 1
+        if progress is not None:
+            progress((row + 1) / len(people))
+    seconds = time.monotonic() - started
+    return UnfairShare(len(people), counts[Fair], counts[Unfair], counts[Unknown], seconds)
+
+
+def _rows_by_model(
+    queries: Sequence[PersonQuery], answered: Mapping[int, Verdict]
+) -> dict[int, list[int]]:
+    """Group queries by model; those that are answered already are left out."""
     rows: dict[int, list[int]] = {}
     for row, query in enumerate(queries):
-        if is_admitted(query):
+        if row not in answered:
             rows.setdefault(id(query.model), []).append(row)
     return rows
 

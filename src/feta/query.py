@@ -68,6 +68,23 @@ class WorstAt(FairAt):
 PersonQuery = FairAt | WorstAt
 
 
+@dataclass(frozen=True, eq=False)
+class FairEverywhere:
+    """Is everybody whom the space allows treated fairly, or everybody who meets a condition?
+
+    The condition reads columns that counterparts share, for example "age >= 18".
+    """
+
+    model: Model
+    where: str | None = None
+
+    @cached_property
+    def digest(self) -> str:
+        """A sha256 of query type, model and condition."""
+        text = f"{type(self).__name__}\n{self.model.fingerprint}\n{self.where or ''}"
+        return hashlib.sha256(text.encode()).hexdigest()
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class CountOf:
     """How many counterparts of each person get which decision?"""

@@ -40,6 +40,8 @@ class Network:
     def __init__(self, file: ModelFile, space: Space) -> None:
         facts, self.space = file.description["network"], space
         checkable(facts.keys() <= FACTS, "this network")
+        smooth = any(name.endswith(".parameter") for name in file.arrays)
+        checkable(not smooth, "smooth activations")
         slopes, self.bias = file.array("first.slopes", 2), file.array("first.bias", 1)
         _check_shape(slopes, len(self.bias), space.width)
         self.slope_places = places(chain(*slopes))

@@ -55,6 +55,7 @@ def test_pages_have_blocks() -> None:
         "how-to/ci_gate.md",
         "how-to/compare.md",
         "how-to/deploying.md",
+        "how-to/everybody.md",
         "how-to/keras.md",
         "how-to/onnx.md",
         "how-to/pytorch.md",

@@ -25,6 +25,7 @@ from feta.io.canonical_json import exact_text
 from feta.rule import Rule
 from feta.scorer.network.activation import leaky_relu
 from feta.scorer.network.builder import NetworkBuilder
+from feta.scorer.network.smooth.activation import Smooth
 from feta.vote.graded_ballot import GradedBallot
 from feta.vote.stored_votes import StoredVotes
 from tests.certificates.certify import certify, check, check_with_javascript, claims_of, seal
@@ -303,6 +304,15 @@ def test_a_pair_must_be_one(tmp_path: Path) -> None:
         seal(folder, [claim | {"pair": lie}])
         assert check(folder) == 1, lie
         assert check_with_javascript(folder) in (1, None), lie
+
+
+def test_a_network_with_smooth_activations_is_not_checkable(tmp_path: Path) -> None:
+    layers = [([[0.05, 0.3, 0, 0, 0]] * 2, [-2.0, 1.0]), ([[1.0, -0.5]], [0.0])]
+    for activation in (Smooth("tanh"), Smooth("tanh", on=np.array([1.0, 0.0]))):
+        network = Network.from_layers(layers, activation=activation)
+        folder = certify(tmp_path / str(activation.width), Model(SPACE, network), PEOPLE)
+        assert check(folder) == 3
+        assert check_with_javascript(folder) in (3, None)
 
 
 def test_the_smallest_numbers_are_exact(tmp_path: Path) -> None:

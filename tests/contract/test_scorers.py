@@ -7,6 +7,8 @@ import pytest
 from feta import Categorical, FeatureSpace, Integer, Network
 from feta.readers.callable.read import read_callable
 from feta.relation.all_sensitive_values import AllSensitiveValues
+from feta.relation.constrained import Constrained
+from feta.relation.constraints import read_constraints
 from feta.relation.protocol import Relation
 from feta.rounding import FLOAT64
 from feta.scorer.counted.options import CountingOptions
@@ -54,9 +56,12 @@ SCORERS = [
     pytest.param(COUNTED, id="counted"),
     pytest.param(COMBINED, id="ensemble"),
 ]
+ENTRIES = [{"condition": "age >= 21"}, {"forbidden": {"sex": "male", "age": [24, 25]}}]
+CONSTRAINED = Constrained(read_constraints(ENTRIES, SPACE.attributes)).over(SPACE)
 RELATIONS = [
     pytest.param(AllSensitiveValues(SPACE), id="all"),
     pytest.param(Grown(21, SPACE), id="grown"),
+    pytest.param(CONSTRAINED, id="constrained"),
 ]
 PEOPLE = np.array(
     [

@@ -181,8 +181,27 @@ class Grown:
         return False
 
     @property
+    def enclosing(self) -> None:
+        return None
+
+    @property
     def has_key(self) -> bool:
         return True
+
+    def local(self, person: Vector) -> None:
+        del person
+
+    @property
+    def counts_all_if_none(self) -> bool:
+        return False
+
+    @property
+    def sentences(self) -> tuple[str, ...]:
+        return (f"Counterparts are {self.low} or older.",)
+
+    @property
+    def stored(self) -> None:
+        return None
 
     @property
     def size(self) -> int:

@@ -93,6 +93,37 @@ def residual() -> Module:
     return trained(Residual())
 
 
+def towers() -> Module:
+    """Make a network of two towers whose outputs are joined."""
+    import torch
+    from torch import nn
+
+    class Towers(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.scale = nn.BatchNorm1d(8)
+            self.left, self.right, self.last = nn.Linear(8, 4), nn.Linear(8, 4), nn.Linear(8, 1)
+
+        def forward(self, rows: torch.Tensor) -> torch.Tensor:
+            rows = self.scale(rows)
+            towers = [torch.relu(self.left(rows)), torch.tanh(self.right(rows))]
+            scores: torch.Tensor = self.last(torch.cat(towers, dim=1))
+            return scores
+
+    torch.manual_seed(3)
+    return trained(Towers())
+
+
+def normalized() -> Module:
+    """Make a network with a layer norm."""
+    import torch
+    from torch import nn
+
+    torch.manual_seed(3)
+    layers = [nn.BatchNorm1d(8), nn.Linear(8, 6), nn.LayerNorm(6), nn.ReLU(), nn.Linear(6, 1)]
+    return trained(nn.Sequential(*layers))
+
+
 def _torch(name: str, make: Callable[[], Module], decide: Decide) -> Kind:
     def build(folder: Path) -> Built:
         del folder
@@ -234,6 +265,8 @@ KINDS = (
     _torch("GELU, a last sigmoid", lambda: sequential("GELU", end="Sigmoid"), probability),
     _torch("SiLU, several classes", lambda: sequential("SiLU", 3), largest),
     _torch("A skip connection", residual, logit),
+    _torch("Two towers", towers, logit),
+    _torch("Layer norm", normalized, logit),
     Kind("skorch", "NeuralNetBinaryClassifier", _skorch, ("torch", "skorch")),
     Kind("Keras", "ReLU", keras_network("relu"), KERAS),
     Kind("Keras", "tanh", keras_network("tanh"), KERAS),

@@ -3,6 +3,7 @@
 import asyncio
 from collections import Counter
 from collections.abc import Coroutine
+from dataclasses import replace
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
@@ -11,7 +12,7 @@ import httpx
 import numpy as np
 import pytest
 
-from feta import FairPredictor, Model, save_model
+from feta import Constrained, FairPredictor, Model, Similar, save_model
 from feta.errors import FetaError
 from feta.rule import Argmax, OneVsRest, Rule, Threshold, Tolerance
 from feta.serve.decisions import decide_records
@@ -20,6 +21,7 @@ from feta.serve.server import ServeOptions, build
 from feta.serve.whatif import DIGITS
 from feta.space.vote_weights import VoteWeights
 from tests import forest_cases, oracle, strategies
+from tests.serve.service import predictor, records
 
 FORESTS = range(12)
 NETWORKS = range(100, 124)
@@ -117,6 +119,38 @@ def test_what_if_lists_the_decisions_of_the_definition(tmp_path: Path, seed: int
     assert content["decisions"] == "".join(DIGITS[one] for one in right)
     assert content["fair"] == (len(set(right)) == 1)
     assert (content["pair"] is None) == content["fair"]
+
+
+def test_a_model_of_plausible_people_is_served_and_others_are_refused(tmp_path: Path) -> None:
+    plain = predictor(0).model
+    people = records(30, seed=5)
+    constrained = Constrained.of(plain.space, "2 * age - income >= 0")
+    model = replace(plain, relation=constrained, threshold=None)
+    save_model(FairPredictor(model), tmp_path / "m.feta")
+    questions = [("POST", "/v1/decide", record) for record in people]
+    got = answer(tmp_path / "m.feta", [*questions, ("GET", "/v1/card", None)])
+    statuses = Counter[int]()
+    for record, one in zip(people, got, strict=False):
+        row = plain.space.encode([{**record, "age": 18, "sex": "male"}])[0]
+        others = [
+            other for other in oracle.counterparts(plain, row) if 2 * other[0] >= record["income"]
+        ]
+        statuses[one.status_code] += 1
+        if not others:
+            assert one.status_code == 422
+            assert "the relation admits nobody with these other columns" in one.text
+            continue
+        favorable = sum(oracle.decide(model, other) for other in others)
+        assert one.json()["decision"] == model.outcomes[int(2 * favorable >= len(others))]
+    assert set(statuses) == {200, 422}
+    assert "2 * age - income >= 0" in got[-1].json()["relation"][0]
+    sensitive = {"age": 20, "sex": "male"}
+    (refused,) = answer(tmp_path / "m.feta", [("POST", "/v1/whatif", {**people[0], **sensitive})])
+    assert refused.status_code == 422
+    similar = replace(plain, relation=Similar({"income": 5}), threshold=None)
+    save_model(similar, tmp_path / "m.feta")
+    with pytest.raises(FetaError, match="no fair decision exists"):
+        answer(tmp_path / "m.feta", questions)
 
 
 CELLS: tuple[Any, ...] = (

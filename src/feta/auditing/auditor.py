@@ -9,12 +9,13 @@ import numpy as np
 
 from feta.api import verify_many
 from feta.arrays import Counts, Flags, Matrix
+from feta.auditing.asked import AskedPeople
 from feta.auditing.block_verdicts import block_verdicts
 from feta.auditing.counting import Counting
 from feta.auditing.finding import AuditFault, Finding, pair_of
 from feta.auditing.outcome import fair_outcomes, majorities, where_decided
 from feta.engine.protocol import UNLIMITED, Budget
-from feta.errors import ModelChanged, UnreliableAnswer
+from feta.errors import ModelChanged, SchemaError, UnreliableAnswer
 from feta.model import Model
 from feta.predict.fair_predictor import FairPredictor
 from feta.query import FairAt, WorstAt
@@ -47,6 +48,12 @@ class Auditor:
     refusal: str = ""  # why this auditor must not answer
 
     def __post_init__(self) -> None:
+        if not self.model.relation.has_key:
+            raise SchemaError(
+                "an audit compares fair decisions, too, which need a relation with a key: got the "
+                f"relation {type(self.model.relation).__name__}; use feta.verify, feta.worst or "
+                "feta.share_unfair in Python, or another relation"
+            )
         if self.budget == UNLIMITED:  # engines recognize the value itself
             object.__setattr__(self, "budget", UNLIMITED)
 
@@ -98,9 +105,11 @@ class Auditor:
     def _audit_inside(self, people: Matrix, rows: Counts) -> list[Finding]:
         """Audit people who are inside the limits of this auditor's model."""
         regression = self.model.rule.tolerance is not None
-        findings = self._audit_scores(people) if regression else self._audit_decisions(people)
+        asked = AskedPeople.of(self.model, people)
+        audit = self._audit_scores if regression else self._audit_decisions
+        findings = asked.findings(self.model, people, audit(asked.people), self.counting)
         pairs = [pair_of(finding.verdict) for finding in findings]
-        replayed, alone = self._replay(pairs), self._alone(pairs, people)
+        replayed, alone = self._replay(pairs), self._alone(pairs, asked.people)
         return [
             finding.completed(row, alone=alone[index], replayed=replayed[index])
             for index, (finding, row) in enumerate(zip(findings, rows.tolist(), strict=True))

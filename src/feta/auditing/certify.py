@@ -154,7 +154,7 @@ def _header(model: Model, votes: StoredVotes, facts: CertifiedFacts) -> dict[str
 
 def _stored_model(model: Model, votes: StoredVotes, table: TableOptions | None) -> bytes | None:
     """Return the model's file; None if no file can store the model."""
-    if model.scorer.provenance == "counted" or model.relation.fingerprint:
+    if model.scorer.provenance == "counted" or model.relation.stored is None:
         return None
     return model_bytes(FairPredictor.voting(model, votes), table=table)
 

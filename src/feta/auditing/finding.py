@@ -7,7 +7,7 @@ from typing import Literal
 from feta.rule import Outcome
 from feta.verdict.certificate import Certificate
 from feta.verdict.counterexample import Counterexample, RuntimeStatus
-from feta.verdict.verdict import Fair, Unfair, Unknown, Verdict
+from feta.verdict.verdict import Fair, Reason, Unfair, Unknown, Verdict
 
 Status = Literal["fair", "unfair", "undecided", "not audited"]
 
@@ -39,6 +39,9 @@ class Finding:
     replayed: bool | None = None  # whether the pair differs in the user's runtime; None: not tested
     reason: str = ""  # why there is no answer
     span: float | None = None  # regression: highest less lowest score of the counterparts
+    plausible: bool = True  # False: the relation does not admit the person's own values
+    own_differs: bool = False  # whether an implausible person's decision differs from all others
+    counterparts: int | None = None  # the number of plausible ones; None: it is always the same
 
     def __post_init__(self) -> None:
         if isinstance(self.verdict, Unknown) and self.verdict.best is None and not self.reason:
@@ -62,6 +65,9 @@ class Finding:
             replayed,
             self.reason,
             self.span,
+            self.plausible,
+            self.own_differs,
+            self.counterparts,
         )
 
     @property
@@ -72,6 +78,13 @@ class Finding:
         if isinstance(self.verdict, Fair):
             return "fair"
         return "undecided" if self.pair is None else "unfair"
+
+    @property
+    def nobody(self) -> bool:
+        """Whether there is nobody to compare with."""
+        verdict = self.verdict
+        reasons = (Reason.NOBODY, Reason.NO_COUNTERPART)
+        return isinstance(verdict, Unknown) and verdict.reason in reasons
 
     @property
     def pair(self) -> Counterexample | None:

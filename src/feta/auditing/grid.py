@@ -35,9 +35,9 @@ class Grid:
 
 
 def grid(model: Model, pair: Counterexample) -> Grid | None:
-    """Decide a person's counterparts for a picture; return None if they cannot be counted."""
+    """Decide a person's counterparts for a picture; None unless all of them exist."""
     space = model.space
-    if not space.finite:
+    if not space.finite or not model.relation.complete:
         return None
     axes = space.lattice.axes
     numeric = [axis for axis in axes if not isinstance(axis.attribute, Categorical | Derived)]

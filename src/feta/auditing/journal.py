@@ -17,6 +17,7 @@ from typing import Any
 import numpy as np
 
 from feta.arrays import Matrix
+from feta.auditing.asked import AskedPeople
 from feta.auditing.finding import Finding
 from feta.auditing.stored_verdict import read_verdict, stored_verdict
 from feta.checker.admit import admit
@@ -65,10 +66,12 @@ class AuditJournal(JournalFile):
             return results
         for model, indices in groups(self.model, people[rows]):
             part = rows[indices]
-            queries = WorstAt.each(model, people[part])
-            for row, query in zip(part.tolist(), queries, strict=True):
+            asked = AskedPeople.of(model, people[part])
+            queries = WorstAt.each(model, asked.people)
+            for index, (row, query) in enumerate(zip(part.tolist(), queries, strict=True)):
                 text, is_current = stored[row]
-                results[row] = self._read(query, row, text, is_current=is_current)
+                finding = self._read(query, row, text, is_current=is_current)
+                results[row] = None if finding is None else asked.known(index, finding)
         return results
 
     def _stored(self, people: Matrix) -> dict[int, tuple[object, bool]]:

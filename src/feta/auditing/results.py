@@ -90,7 +90,10 @@ class AuditResults:
         self.summary.add(audited.findings, block.labels)
         self.summary.count_outside(block.people)
         self.groups.add(block.people, findings, labels)
-        self.top_pairs.add(findings, block.people, names)
+        # The pairs that are shown begin with the person of their row.
+        own = [row for row, finding in enumerate(findings) if finding.plausible]
+        shown = [findings[row] for row in own], [names[row] for row in own]
+        self.top_pairs.add(shown[0], block.people[own], shown[1])
         unanswered, sensitive = [], []
         for finding, name in zip(audited.findings, block.names, strict=True):
             row, status = finding.row + 1, finding.status

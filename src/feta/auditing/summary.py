@@ -27,6 +27,7 @@ COUNTERS = (
 SUMS = (
     "jointly", "flips", "decided", "violation_sum", "runtime_sensitive", "not_replayed", "labeled",
     "right", "right_fair", "error_sum", "error_fair_sum", "spanned", "span_sum",
+    "nobody", "implausible", "own_differ", "combined", "combinations",
 )  # fmt: skip
 LARGEST = ("violation_max", "span_max")
 
@@ -62,6 +63,11 @@ class AuditSummary:
     spanned: int = 0  # regression: people whose span is known
     span_sum: Fraction = NOTHING
     span_max: float = 0.0
+    nobody: int = 0  # people with nobody to compare with; their status is undecided
+    implausible: int = 0  # people whose own values the relation does not admit
+    own_differ: int = 0  # of these, those whose decision differs from that of all plausible people
+    combined: int = 0  # people with a number of plausible combinations of their own
+    combinations: int = 0  # the sum of these numbers
     outside: Counter[Outside] = field(default_factory=Counter)  # people outside limits
     unlisted: Counter[str] = field(default_factory=Counter)  # people with other texts, by column
     space: FeatureSpace | None = None
@@ -122,6 +128,12 @@ class AuditSummary:
             self.statuses[status] += 1
             if status == "not audited":
                 continue
+            self.nobody += finding.nobody
+            self.implausible += not finding.plausible
+            self.own_differ += finding.own_differs
+            if finding.counterparts is not None:
+                self.combined += 1
+                self.combinations += finding.counterparts
             self.runtime_sensitive += status != "undecided" and finding.runtime == "sensitive"
             if pair is not None:
                 self.alone.update(finding.alone)
@@ -220,6 +232,16 @@ class AuditSummary:
         return None if self.epsilon is None else self.span_max
 
     @property
+    def open(self) -> int:
+        """How many people are undecided for other reasons than implausible values."""
+        return self.statuses["undecided"] - self.nobody - self.own_differ
+
+    @property
+    def mean_combinations(self) -> float | None:
+        """The mean number of plausible combinations; None if all combinations are."""
+        return _share(self.combinations, self.combined) if self.combined else None
+
+    @property
     def doubts(self) -> list[str]:
         """Signs that the schema does not describe this network, in words."""
         doubts = []
@@ -254,7 +276,13 @@ class AuditSummary:
 
     def as_dict(self) -> dict[str, object]:
         """Return all figures by name, as in audit.json."""
-        return {
+        plausible = {
+            "nobody_to_compare_with": self.nobody,
+            "own_values_not_plausible": self.implausible,
+            "own_decision_differs": self.own_differ,
+            "mean_combinations": self.mean_combinations,
+        }
+        return (plausible if self.combined else {}) | {
             "people": self.people,
             "fair": self.statuses["fair"],
             "unfair": self.statuses["unfair"],

@@ -120,6 +120,20 @@ class Terms:
         shared = tuple(column for column in range(first.width) if column not in sensitive)
         return cls(first, axes, tuple(_term(first, axis) for axis in axes), shared)
 
+    def moves(self, cells: Cells, index: int) -> Flags:
+        """Return the neurons that an axis may change in each cell, (cells, neurons).
+
+        Equal stored numbers are compared, never rounded sums of them.
+        """
+        axis, term = self.axes[index], self.each[index]
+        wide = (cells.lower[:, index] < cells.upper[:, index])[:, None]
+        listed = any(column in axis.columns for column in self.columns.tabled)
+        if isinstance(axis.attribute, Categorical) and not (axis.derived or listed):
+            return np.asarray(wide & (term.spread(cells, index) != 0))
+        columns = list(axis.columns)
+        stored = (self.columns.slopes[:, columns] != 0).any(axis=1)
+        return np.asarray(wide & (stored | listed))
+
     def at(self, person: Vector, cells: Cells) -> "FirstLayer":
         """Fix the shared columns of a person."""
         values, sizes = self.columns.terms(person[None, list(self.shared)], self.shared)

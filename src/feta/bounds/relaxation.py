@@ -75,5 +75,20 @@ def stable_pieces(activation: BoundedActivation, box: IntervalBox) -> tuple[Coun
     return first, np.asarray(first >= last)
 
 
+def constant_pieces(activation: BoundedActivation, box: IntervalBox) -> Flags:
+    """Return the neurons whose values cannot change over their intervals.
+
+    A piece that an interval only touches is a single value, because activations are continuous.
+    """
+    moves = np.zeros(box.lower.shape, dtype=bool)
+    below = np.full(box.lower.shape[1], -np.inf)
+    for index, slopes in enumerate(activation.slopes):
+        last = index == len(activation.breaks)
+        above = np.full(box.lower.shape[1], np.inf) if last else activation.breaks[index]
+        moves |= (slopes != 0) & (box.upper > below) & (box.lower < above)
+        below = above
+    return ~moves
+
+
 def _take(options: Matrix, chosen: Counts) -> Matrix:
     return np.take_along_axis(options, chosen[None], axis=0)[0]

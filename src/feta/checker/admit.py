@@ -14,10 +14,15 @@ from feta.scorer.protocol import Provenance
 from feta.verdict.verdict import Fair, Reason, Unfair, Unknown, Verdict
 
 
-def is_admitted(query: PersonQuery) -> bool:
-    """Return whether the person is a counterpart of somebody, and so of the person."""
-    relation = query.model.relation
-    return relation.complete or bool(relation.admits(query.person[None, :])[0])
+def no_question(query: PersonQuery) -> Reason | None:
+    """Return why there is nothing to ask: the person is nobody's counterpart, or has no other."""
+    relation, person = query.model.relation, query.person
+    if relation.complete:
+        return None
+    if not relation.admits(person[None, :])[0]:
+        nobody = relation.finite and not relation.count(person)
+        return Reason.NO_COUNTERPART if nobody else Reason.NOT_ADMITTED
+    return Reason.NOBODY if relation.finite and relation.count(person) == 1 else None
 
 
 def admit(query: PersonQuery, verdict: Verdict, *, trusted: bool) -> Verdict:
@@ -27,8 +32,9 @@ def admit(query: PersonQuery, verdict: Verdict, *, trusted: bool) -> Verdict:
     withdrawn: that a counterexample is optimal, and that the source runtime agrees with a proof. If
     the model was sampled or counted, not proved, verdict and certificate are marked as such.
     """
-    if not is_admitted(query):
-        return Unknown(Reason.NOT_ADMITTED)
+    reason = no_question(query)
+    if reason is not None:
+        return Unknown(reason)
     match verdict:
         case Fair(certificate=certificate):
             check_coverage(certificate, query)

@@ -9,6 +9,7 @@ from typing import assert_never
 from feta.checker.box import Box
 from feta.checker.sensitive_axis import axes_of
 from feta.errors import CertificateError
+from feta.local_query import local_query
 from feta.model import Model
 from feta.query import PersonQuery
 from feta.verdict.certificate import BoundsProof, Certificate, Cut, LatticeProof
@@ -16,6 +17,7 @@ from feta.verdict.certificate import BoundsProof, Certificate, Cut, LatticeProof
 
 def check_coverage(certificate: Certificate, query: PersonQuery) -> None:
     """Raise unless the certificate belongs to this query and covers all its counterparts."""
+    query = local_query(query)
     if certificate.query_digest != query.digest:
         raise CertificateError(
             "the certificate belongs to another query: "
@@ -38,6 +40,11 @@ def _check_count(counterparts: int, query: PersonQuery) -> None:
             "proof by bounds, because a sensitive attribute is real-valued"
         )
     size = relation.count(query.person)
+    if size == 1 and not relation.complete:
+        raise CertificateError(
+            "the certificate proves nothing: got a person without another counterpart; expected "
+            "two people or more to compare"
+        )
     if counterparts != size or size < 1:
         raise CertificateError(
             f"the certificate does not cover every counterpart: got {counterparts}; expected {size}"

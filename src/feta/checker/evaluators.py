@@ -10,6 +10,7 @@ from feta.checker.box import Box
 from feta.checker.exact_ensemble import ENSEMBLE, StoredEnsemble
 from feta.checker.exact_forest import TREE_ENSEMBLE, StoredForest
 from feta.checker.exact_network import PIECEWISE_LINEAR, StoredNetwork
+from feta.checker.exact_smooth import SMOOTH, StoredSmoothNetwork
 from feta.checker.forest_bounds import ForestBounds
 from feta.checker.network_bounds import BoxBounds, NetworkBounds
 from feta.checker.sensitive_axis import SensitiveAxis
@@ -101,6 +102,27 @@ class EnsembleEvaluator:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
+class SmoothEvaluator:
+    """A network with smooth activations, evaluated from its stored numbers."""
+
+    network: StoredSmoothNetwork
+
+    @classmethod
+    def of(cls, stored: StoredScorer) -> "SmoothEvaluator":
+        """Convert the stored numbers."""
+        return cls(StoredSmoothNetwork.of(stored))
+
+    def scores(self, people: Matrix) -> ExactScores:
+        """Compute intervals that contain the scores of one or more people."""
+        return self.network.scores(people)
+
+    def bounds(self, axes: Sequence[SensitiveAxis], person: Vector) -> Bounds:
+        """Raise: such a network has no bounds over boxes."""
+        del axes, person
+        raise no_bounds(SMOOTH)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
 class ScorerEvaluator:
     """A scorer of a kind that the checker does not know, evaluated by its own exact arithmetic."""
 
@@ -130,6 +152,7 @@ EVALUATORS: dict[str, Callable[[StoredScorer], Evaluator]] = {
     PIECEWISE_LINEAR: NetworkEvaluator.of,
     TREE_ENSEMBLE: ForestEvaluator.of,
     ENSEMBLE: EnsembleEvaluator.of,
+    SMOOTH: SmoothEvaluator.of,
 }
 
 

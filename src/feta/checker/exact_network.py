@@ -72,6 +72,12 @@ class StoredTable:
     places: dict[float, int]
     rows: Dyadic
 
+    @classmethod
+    def of(cls, arrays: dict[str, Array]) -> "StoredTable":
+        """Convert the arrays of a table."""
+        places = {number: index for index, number in enumerate(arrays["numbers"].tolist())}
+        return cls(int(arrays["column"]), places, exact(arrays["rows"]))
+
     def look_up(self, numbers: Matrix) -> Dyadic:
         """Return the row of each number."""
         unknown = [number for number in numbers.tolist() if number not in self.places]
@@ -95,15 +101,8 @@ class StoredNetwork:
     @classmethod
     def of(cls, stored: StoredScorer) -> "StoredNetwork":
         """Convert the arrays that `Network.stored` describes."""
-        tables = tuple(
-            StoredTable(
-                int(part["column"]),
-                {number: index for index, number in enumerate(part["numbers"].tolist())},
-                exact(part["rows"]),
-            )
-            for part in _parts(stored, "table", first=0)
-        )
-        layers = tuple(StoredLayer.of(part) for part in _parts(stored, "layer", first=1))
+        tables = tuple(StoredTable.of(part) for part in parts_of(stored, "table", first=0))
+        layers = tuple(StoredLayer.of(part) for part in parts_of(stored, "layer", first=1))
         expected = 2 + TABLE_ARRAYS * len(tables) + LAYER_ARRAYS * len(layers)
         if len(stored.arrays) != expected:
             raise CertificateError(
@@ -138,7 +137,7 @@ class StoredNetwork:
         return ExactScores(values)
 
 
-def _parts(stored: StoredScorer, name: str, *, first: int) -> list[dict[str, Array]]:
+def parts_of(stored: StoredScorer, name: str, *, first: int) -> list[dict[str, Array]]:
     """Return the arrays of all tables or layers, without their prefixes."""
     parts: list[dict[str, Array]] = []
     index = first

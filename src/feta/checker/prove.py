@@ -12,6 +12,7 @@ from feta.checker.leaf import leaf_objection
 from feta.checker.pair import prove_pair
 from feta.checker.sensitive_axis import axes_of
 from feta.errors import CertificateError
+from feta.local_query import local_query
 from feta.query import PersonQuery
 from feta.rule.band import Band
 from feta.scorer.protocol import Objective
@@ -58,6 +59,7 @@ def repeat(evidence: Certificate | Verdict, query: PersonQuery) -> None:
 
 
 def _prove_certificate(certificate: Certificate, query: PersonQuery) -> None:
+    query = local_query(query)
     check_coverage(certificate, query)  # there are two kinds of proofs, or it raises
     proof = certificate.proof
     if isinstance(proof, LatticeProof):
@@ -92,11 +94,13 @@ def _lattice_objection(proof: LatticeProof, query: PersonQuery) -> str:
 
 
 def _counterparts(query: PersonQuery) -> Iterator[Matrix]:
-    """List all counterparts: of the default relation, by the checker itself."""
-    model = query.model
-    if model.relation.fingerprint:
-        return model.relation.counterparts(query.person)
-    return Box.whole(axes_of(model)).corners(query.person)
+    """List all counterparts from the attributes, and keep those whom the relation admits."""
+    model, relation = query.model, query.model.relation
+    if relation.enclosing is None:
+        yield from relation.counterparts(query.person)
+        return
+    for people in Box.whole(axes_of(model)).corners(query.person):
+        yield people if relation.complete else people[relation.admits(people)]
 
 
 def _same_decision(query: PersonQuery) -> Criterion:

@@ -89,8 +89,8 @@ class SensitiveAxis:
 
 @lru_cache(maxsize=8)  # they are listed once per model, not once per person
 def axes_of(model: Model) -> tuple[SensitiveAxis, ...]:
-    """List the axes of a model: of the default relation, from the attributes of the space."""
-    if model.relation.fingerprint:
+    """List the axes of a model: from the attributes of the space, if assignments change these."""
+    if model.relation.enclosing is None:
         return tuple(
             SensitiveAxis(axis.attribute, axis.derived, axis.columns)
             for axis in model.relation.axes

@@ -36,6 +36,7 @@ from feta.cli.options import (
     VotesFrom,
 )
 from feta.cli.plugins import CommandGroup
+from feta.cli.prove_command import prove
 
 app = typer.Typer(
     cls=CommandGroup,
@@ -215,7 +216,7 @@ def check(
         bool, typer.Option("--quiet", help="List only what was not re-proved.")
     ] = False,
 ) -> int:
-    """Re-prove the claims of a certificate, or one person's receipt.
+    """Re-prove a certificate, or one person's receipt.
 
     An independent program does it, which shares no code with feta: python -m feta_check.
 
@@ -337,6 +338,7 @@ def predict(
 
 
 app.command()(compare)
+app.command()(prove)
 
 
 @app.command()
@@ -430,6 +432,26 @@ def doctor(
     origin = origin_of(model, predict, method, timeout)
     loaded = load_model(origin, schema, source_options(layers, external_data, trust_pickle), data)
     return run_doctor(loaded, origin, data, label, as_json=as_json)
+
+
+@app.command()
+def constraints(
+    data: Annotated[Path, typer.Argument(help="Table of people.")],
+    schema: Annotated[Path, typer.Option("--schema", help="Schema of its columns.")],
+    columns: Annotated[
+        str,
+        typer.Option(help='Columns and sums of columns, such as "marital,age,age - years".'),
+    ],
+    least: Annotated[int, typer.Option(min=1, help="Fewest people of a combination.")] = 20,
+    out: Annotated[Path | None, typer.Option(help="File for the constraint.")] = None,
+) -> int:
+    """List the combinations that occur in a table, to edit them.
+
+    Append it to the schema: then only counterparts with such a combination are compared.
+    """
+    from feta.cli.constraints import run_constraints
+
+    return run_constraints(data, schema, columns, least, out)
 
 
 @app.command()

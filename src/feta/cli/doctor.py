@@ -20,6 +20,7 @@ from feta.engine.protocol import Budget
 from feta.engine.registry import choose
 from feta.errors import SchemaError
 from feta.io.sanitize import json_text, listed, plain
+from feta.io.toml_text import toml
 from feta.metrics.proxies import NOTABLE, Proxy, proxies
 from feta.metrics.proxy_measures import ProxyMeasures, measure_proxies
 from feta.model import Model
@@ -29,6 +30,8 @@ from feta.readers.check_reading import admit, compare_drawn, compare_table, draw
 from feta.readers.comparison import Comparison
 from feta.readers.load import LoadedModel
 from feta.readers.load_function import ModelOrigin
+from feta.relation.constrained import violations
+from feta.relation.learning import suggestions
 from feta.report.proxy_words import proxy_lines
 from feta.report.words import NOT_COMPARED, counted_words, duration, never_read, outcome_class_words
 from feta.scorer.native import MISSING
@@ -55,6 +58,7 @@ class Examination:
     n_rows: int
     n_bad_rows: int
     data: Path | None
+    constraints: list[str]  # violations, or suggestions if there are none in the schema
 
 
 def run_doctor(
@@ -80,7 +84,16 @@ def run_doctor(
     if data is not None:
         with show_progress("measuring proxies"):
             measures = measure_proxies(model, people, labels)
-    examination = Examination(comparison, seconds, strong, measures, n_rows, n_bad_rows, data)
+    examination = Examination(
+        comparison,
+        seconds,
+        strong,
+        measures,
+        n_rows,
+        n_bad_rows,
+        data,
+        _constraints(model, people, data),
+    )
     notes = [*loaded.notes, *filter(None, [missing_note(origin.path) if origin.path else ""])]
     if as_json:
         content = _content(model, examination) | {"notes": notes}
@@ -122,6 +135,29 @@ def _people(loaded: LoadedModel, label: str | None) -> tuple[Matrix, list[float]
     return people, None if label is None else labels[:MAX_PEOPLE], n_rows, n_bad_rows
 
 
+def _constraints(model: Model, people: Matrix, data: Path | None) -> list[str]:
+    """Count who violates the constraints, or suggest some."""
+    if data is None or not len(people):
+        return []
+    violated = violations(model.relation, people)
+    if violated:
+        return [
+            f"Constraint {words!r}: {count:,} of {len(people):,} people violate it."
+            for words, count in violated
+        ]
+    if not model.relation.complete or not model.relation.finite:
+        return []
+    entries = suggestions(model.space, people)
+    if not entries:
+        return ["Constraints: no combination is missing that would be frequent by chance."]
+    lines = [f"    {key} = {toml(value)}" for entry in entries for key, value in entry.items()]
+    return [
+        "Constraints that nobody in the table violates, although many would by chance; add those "
+        "that are true of everybody as [[constraints]] to the schema, so that implausible "
+        "counterparts are not compared:\n" + "\n".join(lines)
+    ]
+
+
 def _seconds_per_person(model: Model, people: Matrix) -> float | None:
     """Measure the mean time per person on a few people; None if it cannot be measured."""
     if not model.relation.finite or not len(people):
@@ -137,6 +173,12 @@ def _show(loaded: LoadedModel, name: str, examination: Examination, notes: list[
     console = Console(soft_wrap=True)
     if model.relation.finite:
         console.print(Text(f"{plain(name)} can be audited.", style="bold green"))
+    elif not model.relation.has_key:
+        message = (
+            f"{plain(name)} can be verified in Python, person by person, but not audited: the "
+            "relation of the schema has no fair decisions."
+        )
+        console.print(Text(message, style="bold yellow"))
     else:
         message = (
             f"{plain(name)} can be verified in Python, person by person, but not audited: "
@@ -153,6 +195,8 @@ def _show(loaded: LoadedModel, name: str, examination: Examination, notes: list[
         lines.append(MISSING)
     lines.append(_comparison_line(examination.comparison))
     lines.append(_proxy_line(examination.proxies, examination.data))
+    lines += list(model.relation.sentences)
+    lines += examination.constraints
     if examination.measures is not None:
         lines += proxy_lines(examination.measures)
     if n_bad_rows:
@@ -161,7 +205,7 @@ def _show(loaded: LoadedModel, name: str, examination: Examination, notes: list[
             "feta audit names the first; --skip-bad-rows skips them."
         )
     for line in lines:
-        console.print(Text(f"  - {plain(line)}"))
+        console.print(Text("  - " + "\n".join(map(plain, line.split("\n")))))
 
 
 def _shape_line(model: Model) -> str:
@@ -210,10 +254,13 @@ def _unread_lines(model: Model) -> list[str]:
 def _lattice_line(model: Model, seconds: float | None, n_rows: int) -> str:
     relation = model.relation
     names = " x ".join(axis.attribute.name for axis in relation.axes)
+    if not relation.has_key:
+        return f"Sensitive: {names}; counterparts are not counted."
     if not relation.finite:
         return f"Sensitive: {names}; uncountably many counterparts."
     engine = choose(CountOf(model), "auto").name
-    text = f"Sensitive: {names}; {relation.size:,} counterparts per person; engine {engine}"
+    what = "counterparts per person" if relation.complete else "combinations, plausible or not"
+    text = f"Sensitive: {names}; {relation.size:,} {what}; engine {engine}"
     if seconds is None:
         return text + "."
     text += f", about {duration(seconds)} per person"

@@ -92,6 +92,11 @@ def run_train(options: TrainOptions) -> ExitCode:
 
 def _check_rule(path: Path, schema: Schema) -> None:
     rule = schema.rule
+    if schema.file.relation is not None:
+        raise SchemaError(
+            f"{path}: training compares all combinations of sensitive values: got a schema with "
+            "another relation; train with a schema without it, and audit with this one"
+        )
     if rule.merges_classes:
         raise SchemaError(f"{path}: training needs all classes; remove one_vs_rest from [decision]")
     if rule.threshold is not None and schema.decision.score not in (None, 0.0):

@@ -203,6 +203,11 @@ def _check(model: Model) -> None:
             f"models with two decisions are compared: got the rule {model.rule!r}; expected a "
             "threshold"
         )
+    if model.relation.fingerprint:
+        raise SchemaError(
+            "models are compared over all combinations of sensitive values: got a schema with "
+            "another relation; compare with a schema without it, and audit with this one"
+        )
     if not model.relation.finite:
         raise SchemaError(
             "a person has infinitely many counterparts: got a real-valued sensitive column; "

@@ -3,6 +3,7 @@
 import logging
 import re
 import tempfile
+import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
@@ -23,6 +24,14 @@ REMOTE = re.compile(r"dask://([^/\s:]+|\[[0-9a-fA-F:]+\]):([0-9]{1,5})/?")
 
 # Seconds to connect to a scheduler, and to reconnect to one that was lost.
 CONNECT_SECONDS = 15
+
+# A run ends if there is no worker at all for so many seconds. The supervisor of a worker may fail,
+# and then nobody starts another one.
+ALONE_SECONDS = 120
+
+# Seconds between two looks at a cluster that gives no results, and between two looks at results.
+LOOK_SECONDS = 5.0
+FIRST_PAUSE, LAST_PAUSE = 0.001, 0.05
 
 # How often a cluster of this machine is started until all workers are ready.
 MAX_STARTS = 3
@@ -186,16 +195,33 @@ class Cluster:
             with self._described_loss():
                 for index, item in enumerate(items):
                     futures[self._client.submit(work, shared, item, pure=False)] = index
-                done = iter(as_completed(futures))  # type: ignore[no-untyped-call]  # Dask's
-            while True:
+                done: Any = as_completed(futures)  # type: ignore[no-untyped-call]  # Dask's
+            while done.count():
                 with self._described_loss():
-                    future = next(done, None)
-                    if future is None:
-                        return
+                    self._wait(done.has_ready)
+                    future = next(done)
                     result = self._result(future)
                 yield futures[future], result
         finally:
             self._cancel(list(futures))
+
+    def _wait(self, ready: Callable[[], bool]) -> None:
+        """Wait until something is ready; raise if there are no workers for a long time."""
+        pause, looked, seen = FIRST_PAUSE, time.monotonic(), time.monotonic()
+        while not ready():
+            time.sleep(pause)
+            pause = min(2 * pause, LAST_PAUSE)
+            now = time.monotonic()
+            if now - looked < LOOK_SECONDS:
+                continue
+            looked = now
+            if self._client.scheduler_info(n_workers=-1)["workers"]:
+                seen = now
+            elif now - seen > ALONE_SECONDS:
+                raise ClusterError(
+                    f"{self.address}: no workers are left: got none for {ALONE_SECONDS} seconds; "
+                    "expected at least one; run the command again"
+                )
 
     @contextmanager
     def _described_loss(self) -> Iterator[None]:
@@ -207,6 +233,11 @@ class Cluster:
             yield
         except (CommClosedError, CancelledError):
             raise self._lost() from None
+        except TimeoutError:
+            raise ClusterError(
+                f"{self.address}: a result does not arrive: got none in {ALONE_SECONDS} seconds; "
+                "expected one; run the command again"
+            ) from None
 
     def _cancel(self, futures: Sequence[Any]) -> None:
         """Cancel what is not done; a scheduler that was lost needs no message."""
@@ -224,13 +255,14 @@ class Cluster:
 
         if future.status in ("cancelled", "lost"):
             raise self._lost()
-        error = future.exception()
+        self._wait(future.done)  # a worker that dies now takes its results with it
+        error = future.exception(timeout=ALONE_SECONDS)
         if isinstance(error, KilledWorker):
             return WorkersDied(
                 "the workers died: got the death of every worker that had this work, possibly "
                 "for lack of memory; expected a result; give the workers more memory"
             )
-        return future.result()
+        return future.result(timeout=ALONE_SECONDS)
 
 
 def _same(value: Result) -> Result:

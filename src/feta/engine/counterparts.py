@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from feta.arrays import Counts, Matrix, Vector
+from feta.arrays import Counts, Flags, Matrix, Vector
 from feta.model import Model
 from feta.rounding import Arithmetic
 from feta.scorer.exact_scores import ExactScores
@@ -29,7 +29,7 @@ def blocks(
 ) -> Iterator[tuple[CounterpartPoints, Counts]]:
     """Return blocks of counterparts, each with the votes of its assignments.
 
-    Several people must have the same assignments.
+    All people must have the same assignments.
     """
     votes_of = assignments(model, people, weights)
     step = max(1, block_size(model) // len(people))
@@ -62,21 +62,40 @@ class Assignments:
 def assignments(model: Model, people: Matrix, weights: VoteWeights | None) -> Assignments:
     """Return the assignments of people's counterparts; those without a vote are left out.
 
-    Unless the relation is complete, there must be one person.
+    Unless the relation is complete, all people must have the same assignments (`same_assignments`).
     """
     relation = model.relation
-    listed = None
-    if not relation.complete:
-        assert len(people) == 1  # others may have other assignments
-        listed = relation.assignment_ids(people[0])
+    listed = None if relation.complete else relation.assignment_ids(people[0])
     if weights is None:
         return Assignments(relation.size if listed is None else len(listed), listed)
     weights.check(model.space)
     ids, votes = weights.assignment_ids, weights.votes
     if listed is not None:
-        kept = np.isin(ids, listed)
-        ids, votes = ids[kept], votes[kept]
+        kept = _among(ids, listed)
+        if kept.any() or not relation.counts_all_if_none:
+            ids, votes = ids[kept], votes[kept]
     return Assignments(len(ids), ids, votes)
+
+
+def _among(ids: Counts, listed: Counts) -> Flags:
+    """Flag the ids that a list in ascending order contains."""
+    if not len(listed):
+        return np.zeros(len(ids), dtype=bool)
+    places = np.minimum(np.searchsorted(listed, ids), len(listed) - 1)
+    return np.asarray(listed[places] == ids)
+
+
+def same_assignments(model: Model, people: Matrix) -> list[Counts]:
+    """Divide people, by row, into groups whose counterparts have the same assignments."""
+    relation = model.relation
+    if relation.complete:
+        return [np.arange(len(people))]
+    lists = [relation.assignment_ids(person) for person in people]
+    # Relations cache lists, so most equal ones are one array; the others form smaller groups.
+    rows_by_list: dict[int, list[int]] = {}
+    for row, ids in enumerate(lists):
+        rows_by_list.setdefault(id(ids), []).append(row)
+    return [np.array(rows, dtype=np.int64) for rows in rows_by_list.values()]
 
 
 @dataclass(frozen=True, eq=False)

@@ -12,6 +12,8 @@ from weakref import WeakKeyDictionary
 import numpy as np
 
 from feta.arrays import Answers, Matrix
+from feta.engine.counterparts import same_assignments
+from feta.engine.enumeration import solve_by_enumeration
 from feta.engine.kernel_votes import KernelVotes
 from feta.engine.lattice_batch import solve_batch
 from feta.engine.lattice_search import LatticeSearch
@@ -26,7 +28,7 @@ from feta.engine.sections import SectionModels
 from feta.errors import EngineError
 from feta.model import Model
 from feta.query import PersonQuery, Query, WorstAt
-from feta.rule.comparator import Decisions
+from feta.rule.comparator import UNDECIDED, Decisions
 from feta.scorer.kernel import LatticeKernel
 from feta.scorer.native import SLOWER, is_built
 from feta.space.vote_weights import VoteWeights
@@ -82,6 +84,8 @@ class LatticeEngine:
             return self._section_models.solve(query, budget, engine=self.name, solve=self.solve)
         if not query.model.relation.finite:
             return self._real_axis(query.model).solve(QueryState(query, budget, self.name))
+        if not query.model.relation.complete:  # the kernel's searches bound all assignments
+            return solve_by_enumeration(query, budget, self.name)
         kernel = self._kernel(query.model)  # building it is not charged to the query
         state = QueryState(query, budget, self.name)
         search = LatticeSearch(kernel, state)
@@ -123,12 +127,14 @@ class LatticeEngine:
         """Decide by majority in native code, which also checks the rows.
 
         Return None where the kernel cannot: a row outside the space, a tie that needs exact
-        arithmetic, or a shared column with a table.
+        arithmetic, a shared column with a table, or assignments that give no counterpart.
         """
         kernel = self._kernels.get(model)
         if kernel is None:
             check_countable(model)
             kernel = self._kernel(model)
+        if not model.relation.complete:
+            return None
         return kernel.majority(people, threads=self.threads)
 
     def mean_decisions(
@@ -139,15 +145,21 @@ class LatticeEngine:
         UNDECIDED is a mean that needs exact arithmetic. Return None where the kernel cannot: for
         several classes, a regression, a row outside the space, or a shared column with a table.
         """
-        if not model.relation.complete:
-            return None
         check_countable(model)
         kernel = self._kernel(model)
-        vote = self._kernel_votes.of(model, mean, weights)
-        if vote is None:
+        if not model.relation.complete and not model.space.quick_check.passes(people):
             return None
-        decisions = kernel.mean_decisions(people, vote, threads=self.threads)
-        return None if decisions is None else decisions.astype(np.int8)
+        answers = np.full(len(people), UNDECIDED, dtype=np.int8)
+        for rows in same_assignments(model, people):
+            part = people if len(rows) == len(people) else people[rows]
+            vote = self._kernel_votes.of(model, mean, weights, part)
+            if vote is None:
+                return None
+            decisions = kernel.mean_decisions(part, vote, threads=self.threads)
+            if decisions is None:
+                return None
+            answers[rows] = decisions
+        return answers
 
     def spread(
         self, model: Model, people: Matrix, budget: Budget, *, weights: VoteWeights | None = None

@@ -8,6 +8,7 @@ from functools import cached_property
 import numpy as np
 
 from feta.arrays import Counts
+from feta.engine.enumeration import solve_by_enumeration
 from feta.engine.lattice_search import LatticeSearch
 from feta.engine.lattice_tally import LatticeTally
 from feta.engine.protocol import UNLIMITED
@@ -55,19 +56,27 @@ class _Batch:
     def fair(self) -> dict[int, Verdict]:
         """Return the verdicts of people whose counterparts all get the same decision."""
         rows, effort = np.flatnonzero(self.unanimous).tolist(), self._effort()
-        proof = LatticeProof(self.model.relation.size)
         safe = self.counts.runtime_safe.tolist()
         return {
             row: Fair(
-                Certificate(self.queries[row].digest, self.engine, proof),
+                Certificate(self.queries[row].digest, self.engine, self._proof(row)),
                 "safe" if safe[row] else "sensitive",
                 effort,
             )
             for row in rows
         }
 
+    def _proof(self, row: int) -> LatticeProof:
+        """Return the proof that all counterparts of a person were counted."""
+        relation = self.model.relation
+        complete = relation.complete
+        return LatticeProof(relation.size if complete else relation.count(self.people[row]))
+
     def worst(self) -> dict[int, Verdict]:
-        """Return the verdicts of people with one worst counterpart, as the kernel found it."""
+        """Return the verdicts of people with one worst counterpart, as the kernel found it.
+
+        The kernel searches all assignments. If the worst one is a counterpart, it is the worst.
+        """
         rows = self._rows(worst=True)
         if not rows.size:
             return {}
@@ -105,7 +114,6 @@ class _Batch:
 
     def _unfair(self, rows: Counts, ids: Counts, *, optimal: bool) -> dict[int, Verdict]:
         """Replay counterparts by their assignment ids; leave out pairs that prove nothing."""
-        # Only complete relations have kernels, so every assignment gives a counterpart.
         people = self.people[rows]
         others = self.model.space.lattice.moved(people, ids)
         pairs = Counterexample.witnesses(self.model, people, others)
@@ -135,6 +143,8 @@ class _Batch:
     def alone(self, row: int) -> Verdict:
         """Answer one query."""
         query = self.queries[row]
+        if not self.model.relation.complete:
+            return solve_by_enumeration(query, UNLIMITED, self.engine)
         search = LatticeSearch(self.kernel, QueryState(query, UNLIMITED, self.engine))
         return search.worst() if isinstance(query, WorstAt) else search.any()
 

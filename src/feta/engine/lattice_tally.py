@@ -7,6 +7,7 @@ import numpy as np
 
 from feta.arrays import Counts, Matrix, Vector
 from feta.engine.budget_tracker import kernel_limits
+from feta.engine.counterparts import assignments, same_assignments
 from feta.engine.protocol import Budget, Until
 from feta.model import EXACT_CHUNK, Model
 from feta.rule.comparator import UNDECIDED
@@ -33,7 +34,28 @@ class LatticeTally:
     def count(
         self, people: Matrix, budget: Budget, *, until: Until, weights: VoteWeights | None
     ) -> Tally:
-        """Count the counterparts' decisions, for as many people at a time as memory allows."""
+        """Count the counterparts' decisions; unless the relation is complete, of listed ones."""
+        if self.model.relation.complete:
+            return self._count_alike(people, budget, until=until, weights=weights)
+        n_classes, deadline = self.model.rule.n_classes, budget.deadline()
+        counts = np.zeros((len(people), n_classes), dtype=np.int64)
+        undecided, runtime_safe = np.zeros(len(people), np.int64), np.zeros(len(people), bool)
+        for rows in same_assignments(self.model, people):
+            listed = assignments(self.model, people[rows], weights)
+            if not listed.size:  # nobody has a vote
+                continue
+            if budget.seconds is not None:
+                budget = replace(budget, seconds=max(0.0, deadline - time.monotonic()))
+            votes = VoteWeights(*listed.block(0, listed.size), self.model.space)
+            part = self._count_alike(people[rows], budget, until=until, weights=votes)
+            counts[rows], undecided[rows] = part.by_class, part.undecided
+            runtime_safe[rows] = part.runtime_safe
+        return Tally(counts, undecided, runtime_safe, self.model.rule.ties_to)
+
+    def _count_alike(
+        self, people: Matrix, budget: Budget, *, until: Until, weights: VoteWeights | None
+    ) -> Tally:
+        """Count decisions of people with the same votes, as many at a time as memory allows."""
         size = self.model.relation.size if weights is None else len(weights.assignment_ids)
         per_person = max(1, min(size, MAX_UNDECIDED_PER_PERSON))
         deadline, group_size = budget.deadline(), max(1, MAX_UNDECIDED_PER_CALL // per_person)

@@ -5,9 +5,9 @@ from fractions import Fraction
 
 import numpy as np
 
-from feta.arrays import Matrix
+from feta.arrays import Counts, Matrix
 from feta.engine.budget_tracker import BudgetTracker
-from feta.engine.counterparts import assignments, block_size, blocks
+from feta.engine.counterparts import assignments, block_size, blocks, same_assignments
 from feta.engine.protocol import Budget, check_countable
 from feta.errors import SchemaError, UnreliableAnswer
 from feta.model import Model
@@ -59,13 +59,16 @@ class MeanSums:
             totals = tuple(left + right for left, right in zip(before, part, strict=True))
         return totals
 
-    def groups(self, n_people: int, people: Matrix) -> list[slice]:
-        """Divide people into groups that have the same assignments and fit into one block."""
-        size = 1
-        if self.model.relation.complete and n_people:
-            n_assignments = assignments(self.model, people[:1], self.weights).size
+    def groups(self, people: Matrix) -> list[Counts]:
+        """Divide people, by row, into groups with the same assignments that fit into one block."""
+        groups: list[Counts] = []
+        for rows in same_assignments(self.model, people):
+            if not len(rows):
+                continue
+            n_assignments = assignments(self.model, people[rows[:1]], self.weights).size
             size = max(1, block_size(self.model) // max(1, n_assignments))
-        return [slice(start, min(start + size, n_people)) for start in range(0, n_people, size)]
+            groups += np.split(rows, range(size, len(rows), size))
+        return groups
 
 
 def means_of(
@@ -79,7 +82,7 @@ def means_of(
     """Decide each person by the mean of the counterparts, exactly."""
     check_countable(model)
     work = _Work(MeanSums(model, mean.vote, weights), people, BudgetTracker(budget))
-    for group in work.sums.groups(len(people), people):
+    for group in work.sums.groups(people):
         scale = work.sums.scale(people[group])
         if not scale:  # nobody has a vote
             continue
@@ -101,19 +104,19 @@ class _Work:
         self.means = np.full((len(people), sums.model.scorer.outputs), np.nan)
         self.decisions: Decisions = np.full(len(people), UNDECIDED, dtype=np.int8)
 
-    def decide(self, group: slice, scale: int, rule: SumRule) -> None:
+    def decide(self, group: Counts, scale: int, rule: SumRule) -> None:
         """Decide people by bounds on their sums, and exactly where these do not decide."""
         totals = self.sums.bounded(self.people[group], self.tracker)
         self.decisions[group] = rule.decide(totals, scale)
         self.means[group] = totals.middles / scale
-        for row in (np.flatnonzero(self.decisions[group] == UNDECIDED) + group.start).tolist():
+        for row in group[self.decisions[group] == UNDECIDED].tolist():
             exact = self.sums.exact(self.people[row : row + 1], self.tracker)
             if exact is not None:
                 self.decisions[row] = rule.decide_exactly(exact, scale)
 
-    def average(self, group: slice, scale: int) -> None:
+    def average(self, group: Counts, scale: int) -> None:
         """Round the exact mean of each person once."""
-        for row in range(group.start, group.stop):
+        for row in group.tolist():
             if self.tracker.spent(assignments_of(self.sums, self.people[row : row + 1])):
                 return
             exact = self.sums.exact(self.people[row : row + 1], self.tracker)

@@ -29,6 +29,8 @@ def spread_of(model: Model, people: Matrix, budget: Budget, weights: VoteWeights
                 break
             scores.add(points.assignment_ids, votes, points.scores(FLOAT64))
         else:
+            if scores.empty:  # nobody has a vote
+                continue
             with suppress(UnreliableAnswer):  # a counted model in doubt: undecided
                 counterparts = IndexedCounterparts(model, people[row])
                 statistics[:, row] = scores.spread(counterparts, rounded=counted)
@@ -40,6 +42,11 @@ class OrderStatistics:
 
     def __init__(self) -> None:
         self._blocks: list[tuple[Counts, Counts, Vector, Vector]] = []
+
+    @property
+    def empty(self) -> bool:
+        """Whether there are no counterparts."""
+        return not self._blocks
 
     def add(self, assignment_ids: Counts, votes: Counts, scores: Enclosure) -> None:
         """Add a block of counterparts."""

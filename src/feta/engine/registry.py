@@ -81,6 +81,12 @@ def _is_small(query: Query) -> bool:
 def _why_not(model: Model) -> str:
     """Return what is wrong with the model, what is expected, and what to do."""
     relation = model.relation
+    if not relation.has_key:
+        return (
+            "got a relation in which counterparts of counterparts may be none, so they are not "
+            "counted; expected a question about one person; use verify, worst or "
+            "feta.share_unfair"
+        )
     large = not relation.finite or relation.size > MAX_ENUMERATED
     if not relation.finite and model.scorer.provenance == "counted":
         return (

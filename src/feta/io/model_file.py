@@ -6,7 +6,7 @@ scorer.
 
 import hashlib
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import MISSING, asdict, fields
 from pathlib import Path
 from typing import Any
@@ -18,6 +18,7 @@ from feta.errors import FetaError, NetworkError, SchemaError, unknown_choice
 from feta.io.ensemble_file import build_ensemble, describe_ensemble, ensemble_arrays
 from feta.io.forest_file import build_forest, describe_forest, forest_arrays
 from feta.io.regular_file import atomic_write, read_bytes
+from feta.io.relation_section import build_relation
 from feta.io.table_options import TableOptions
 from feta.io.table_section import options_json, parse_table_options
 from feta.io.votes_file import PREFIX, build_votes, describe_votes, votes_arrays
@@ -27,7 +28,8 @@ from feta.scorer.ensemble.ensemble import Ensemble
 from feta.scorer.forest.forest import Forest
 from feta.scorer.network.activation import Activation
 from feta.scorer.network.layers import Affine, Columns, LookupTable, Measured
-from feta.scorer.network.network import Network, network_of
+from feta.scorer.network.network import Network, any_network_of
+from feta.scorer.network.smooth.activation import Smooth
 from feta.scorer.protocol import Scorer
 from feta.space.attribute import Attribute, Categorical, Derived, Integer, Levels, Real
 from feta.space.feature_space import FeatureSpace
@@ -39,6 +41,9 @@ VERSION, SCORER_VERSION = 1, 2
 
 CHANGED = "the content of the file does not match its fingerprint; save it again"
 NOT_A_MODEL = "the file is not a .feta model; expected a file written by feta.save_model"
+
+# The arrays of a piecewise-linear activation.
+PIECES = ("breaks", "slopes", "intercepts")
 
 # Exceptions that a damaged description may cause when the model is built.
 DAMAGE = (ArithmeticError, AttributeError, LookupError, RecursionError, TypeError, ValueError)
@@ -113,6 +118,8 @@ def votes_of_bytes(content: bytes) -> tuple[Model, StoredVotes]:
         if description["fingerprints"].get("votes") != _votes_digest(description, arrays):
             raise NetworkError(CHANGED)
         return model, build_votes(description["votes"], arrays, model.space)
+    except FetaError:
+        raise
     except DAMAGE as error:
         raise NetworkError(_damage(error)) from None
 
@@ -202,8 +209,9 @@ def _list_arrays(network: Network) -> dict[str, Array]:
     for index, table in enumerate(first.tables):
         arrays |= {f"table{index}.numbers": table.numbers, f"table{index}.rows": table.rows}
     for index, (activation, layer) in enumerate(network.steps):
-        for field in ("breaks", "slopes", "intercepts"):
-            arrays[f"layer{index}.{field}"] = getattr(activation, field)
+        for field, array in activation.numbers.items():
+            if field != "function":  # the description has the name
+                arrays[f"layer{index}.{field}"] = array
         arrays[f"layer{index}.weight"] = layer.weight
         arrays[f"layer{index}.bias"] = layer.bias
         arrays[f"layer{index}.folded"] = layer.cancelled_magnitude
@@ -215,7 +223,7 @@ def _arrays_of(scorer: Scorer) -> dict[str, Array]:
         return ensemble_arrays(scorer, _arrays_of)
     if isinstance(scorer, Forest):
         return forest_arrays(scorer)
-    return _list_arrays(network_of(scorer))
+    return _list_arrays(any_network_of(scorer))
 
 
 def _describe_model(model: Model) -> dict[str, Any]:
@@ -231,6 +239,10 @@ def _describe_model(model: Model) -> dict[str, Any]:
         "rule": describe_rule(model.rule),
         "outcomes": list(model.outcomes),
     }
+    relation = _describe_relation(model)
+    if relation:
+        description["relation"] = relation
+        description["version"] = SCORER_VERSION
     fingerprints = {"space": model.space.fingerprint, "model": model.fingerprint}
     if isinstance(scorer, Ensemble):
         facts = _describe_scorer(scorer)
@@ -239,7 +251,9 @@ def _describe_model(model: Model) -> dict[str, Any]:
     if isinstance(scorer, Forest):
         forest = {"version": SCORER_VERSION, "forest": describe_forest(scorer)}
         return description | forest | {"fingerprints": fingerprints}
-    network = network_of(scorer)
+    network = any_network_of(scorer)
+    if not network.piecewise_linear:
+        description["version"] = SCORER_VERSION
     fingerprints = {
         "space": model.space.fingerprint,
         "network": network.fingerprint,
@@ -249,12 +263,23 @@ def _describe_model(model: Model) -> dict[str, Any]:
     return description | {"network": _describe_network(network), "fingerprints": fingerprints}
 
 
+def _describe_relation(model: Model) -> dict[str, Any]:
+    """Return what the relation stores; the fingerprint of the model includes it."""
+    stored = model.relation.stored
+    if stored is None:
+        raise SchemaError(
+            "a .feta file cannot store this model: got the relation "
+            f"{type(model.relation).__name__}; expected one of FETA"
+        )
+    return stored
+
+
 def _describe_scorer(scorer: Scorer) -> dict[str, Any]:
     if isinstance(scorer, Ensemble):
         return {"ensemble": describe_ensemble(scorer, _describe_scorer)}
     if isinstance(scorer, Forest):
         return {"forest": describe_forest(scorer)}
-    return {"network": _describe_network(network_of(scorer))}
+    return {"network": _describe_network(any_network_of(scorer))}
 
 
 def _describe_network(network: Network) -> dict[str, Any]:
@@ -317,7 +342,9 @@ def _build_model(description: dict[str, Any], arrays: dict[str, Array]) -> Model
     if not all(isinstance(name, str) for name in outcomes):
         raise NetworkError(f"invalid outcomes in the file: got {outcomes!r}; expected texts")
     space = FeatureSpace(tuple(_build_attribute(entry) for entry in description["space"]))
-    return Model(space, scorer, _build_rule(description["rule"]), outcomes=outcomes)
+    relation = build_relation(description.get("relation", {}), space)
+    rule = _build_rule(description["rule"])
+    return Model(space, scorer, rule, outcomes=outcomes, relation=relation)
 
 
 def _build_scorer(description: dict[str, Any], arrays: dict[str, Array]) -> Scorer:
@@ -343,9 +370,7 @@ def _build_network(description: dict[str, Any], arrays: dict[str, Array]) -> Net
     )
     first = Columns(arrays["first.bias"], arrays["first.slopes"], tables, arrays["first.folded"])
     activations = tuple(
-        Activation(
-            name, *(arrays[f"layer{index}.{field}"] for field in ("breaks", "slopes", "intercepts"))
-        )
+        _build_activation(name, f"layer{index}.", arrays)
         for index, name in enumerate(facts["activations"])
     )
     layers = tuple(
@@ -363,6 +388,13 @@ def _build_network(description: dict[str, Any], arrays: dict[str, Array]) -> Net
         _parse_measured(facts),
         facts.get("link"),
     )
+
+
+def _build_activation(name: str, prefix: str, arrays: Mapping[str, Array]) -> Activation | Smooth:
+    if f"{prefix}parameter" in arrays:
+        parameter = float(arrays[f"{prefix}parameter"].item())
+        return Smooth(name, parameter, arrays.get(f"{prefix}on"))
+    return Activation(name, *(arrays[prefix + field] for field in PIECES))
 
 
 def describe_rule(rule: Rule) -> dict[str, object]:

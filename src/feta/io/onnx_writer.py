@@ -97,7 +97,7 @@ class _Layers:
         self.affine: list[tuple[Matrix, Vector]] = []
         self.activations: list[Activation] = []
         self._add_first(network.first)
-        for activation, layer in network.steps:
+        for activation, layer in network.piecewise_steps:
             self._add_activation(activation, len(self.affine[-1][1]))
             self._add_affine(layer.weight, layer.bias)
 

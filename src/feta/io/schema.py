@@ -13,6 +13,8 @@ from feta.io.schema_file import Decision, SchemaFile, read_schema_file
 from feta.io.schema_writer import format_schema
 from feta.io.table_options import TableOptions
 from feta.model import Model
+from feta.relation.all_sensitive_values import AllSensitiveValues
+from feta.relation.protocol import Relation
 from feta.rule import Argmax, OneVsRest, Rule, Threshold, Tolerance
 from feta.scorer.protocol import Scorer, may_be_log_odds
 from feta.space.attribute import Categorical, Derived
@@ -42,6 +44,11 @@ class Schema:
     def table(self) -> TableOptions:
         """The options with which pandas reads the user's CSV files."""
         return self.file.table
+
+    @property
+    def relation(self) -> Relation:
+        """Who is a counterpart of whom."""
+        return self.file.relation or AllSensitiveValues(self.space)
 
     @property
     def rule(self) -> Rule:
@@ -179,15 +186,15 @@ class Schema:
         rule = self._rule_of(scorer)
         _check_outputs(rule, scorer)
         if rule.threshold is None:
-            return Model(self.space, folded, rule)
+            return Model(self.space, folded, rule, relation=self.relation)
         names = (self.decision.unfavorable, self.decision.favorable)
         if self.decision.score is not None:
-            return Model(self.space, folded, rule, outcomes=names)
+            return Model(self.space, folded, rule, outcomes=names, relation=self.relation)
         _check_logits(scorer)
         self._check_probability(scorer)
         if may_be_log_odds(folded):
             folded = folded.with_link("logit")
-        return Model(self.space, folded, rule, outcomes=names)
+        return Model(self.space, folded, rule, outcomes=names, relation=self.relation)
 
 
 def _has_own_scores(scorer: Scorer) -> bool:

@@ -10,9 +10,12 @@ from typing import Any
 
 from feta.errors import SchemaError, unknown_choice
 from feta.io.regular_file import path_problem
+from feta.io.relation_section import SECTIONS as RELATION_SECTIONS
+from feta.io.relation_section import parse_relation
 from feta.io.table_options import TableOptions
 from feta.io.table_section import parse_table_options
 from feta.io.votes_section import parse_votes
+from feta.relation.protocol import Relation
 from feta.space.attribute import Attribute, Categorical, Derived, Integer, Levels, Real
 from feta.space.feature_space import FeatureSpace
 from feta.vote.settings import VoteSettings
@@ -75,6 +78,7 @@ class SchemaFile:
     decision: Decision
     table: TableOptions = field(default_factory=TableOptions)
     votes: VoteSettings | None = None  # of fair decisions; None: nothing is set
+    relation: Relation | None = None  # who is a counterpart of whom; None: the default
 
 
 def read_schema_file(path: str | Path) -> SchemaFile:
@@ -110,18 +114,21 @@ def parse_schema(text: str) -> SchemaFile:
         raise SchemaError(f"the schema is not valid TOML: {error}") from None
     except RecursionError:
         raise SchemaError("the schema is not valid TOML: it is nested too deeply") from None
-    _check_keys("the schema", content, {"decision", "columns", "table", "votes"})
+    known = {"decision", "columns", "table", "votes", *RELATION_SECTIONS}
+    _check_keys("the schema", content, known)
     columns = _parse_columns(content.get("columns"))
     attributes = tuple(_parse_attribute(name, entry) for name, entry in columns.items())
     _check_sources(attributes)
+    space = FeatureSpace(attributes)
     return SchemaFile(
-        FeatureSpace(attributes),
+        space,
         {name: _parse_center(name, entry) for name, entry in columns.items()},
         {name: _parse_scale(name, entry) for name, entry in columns.items()},
         {name: str(entry["unit"]) for name, entry in columns.items() if "unit" in entry},
         _parse_decision(content.get("decision", {})),
         parse_table_options(content.get("table", {})),
         parse_votes(content.get("votes")),
+        parse_relation(content, space),
     )
 
 

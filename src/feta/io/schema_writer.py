@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from typing import assert_never
 
+from feta.io.relation_section import relation_lines
 from feta.io.schema_file import Decision, SchemaFile
 from feta.io.table_options import TableOptions
 from feta.io.table_section import options_json
@@ -27,6 +28,7 @@ def format_schema(schema: SchemaFile, *, comments: Sequence[str] = ()) -> str:
     for attribute in schema.space.attributes:
         pairs = _attribute_pairs(attribute) | _scaling_pairs(attribute.name, schema)
         lines.append(_column_line(attribute.name, pairs))
+    lines += relation_lines(schema.relation)
     return "\n".join(lines) + "\n"
 
 

@@ -111,7 +111,7 @@ class CrowdSums:
         highs = lows.copy()
         for model, part in self.crowd.parts:
             sums, chosen = self._of(model), part[np.isin(part, rows)]
-            for group in sums.groups(len(chosen), people[chosen]):
+            for group in sums.groups(people[chosen]):
                 totals = sums.bounded(people[chosen[group]], tracker)
                 lows[chosen[group]], highs[chosen[group]] = totals.lows, totals.highs
         if self._divisors is None:

@@ -14,6 +14,7 @@ import numpy as np
 
 from feta.arrays import Answers, Counts, Matrix, Vector
 from feta.engine.aggregate import aggregate
+from feta.engine.counterparts import assignments
 from feta.engine.protocol import UNLIMITED, Budget
 from feta.engine.registry import choose
 from feta.errors import DomainError, EngineError, SchemaError, Undecided
@@ -80,7 +81,8 @@ class FairPredictor:
         if not self.model.relation.has_key:
             raise SchemaError(
                 f"no fair decision exists: got the relation {self.model.relation!r}; expected a "
-                "relation with a key, in which counterparts of counterparts are counterparts"
+                "relation with a key, in which counterparts of counterparts are counterparts, "
+                "such as the default one or constraints"
             )
         _check_fitted(self.weights, self.level)
         if self.weights is not None:
@@ -265,6 +267,14 @@ class FairPredictor:
 
     def _reason(self, person: Vector) -> str:
         """Return why a person remains undecided under this budget."""
+        relation = self.model.relation
+        if not relation.complete and not relation.count(person):
+            return Reason.NO_COUNTERPART
+        if (
+            not relation.complete
+            and not assignments(self.model, person[None, :], self.weights).size
+        ):
+            return Reason.NO_VOTES
         doubt = doubt_at(self.model.restricted, person)
         if doubt is not None:
             return f"{DOUBT_REASONS[doubt.kind]}; {doubt.message}"

@@ -30,6 +30,8 @@ def measure(model: Model, people: Matrix, engine: str = "auto") -> Latency | Non
     predictor = FairPredictor(model, engine)
     forward_seconds: list[float] = []
     fair_seconds: list[float] = []
+    if not model.relation.complete:  # those without counterparts have no decision
+        people = people[[model.relation.count(person) > 0 for person in people]]
     for number in range(MAX_PEOPLE if len(people) else 0):  # few people are measured repeatedly
         row = people[number % len(people)][None, :]
         forward_seconds.append(_seconds(model.scorer, row))

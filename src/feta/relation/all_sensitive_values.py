@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 
@@ -42,6 +43,11 @@ class AllSensitiveValues:
         return True
 
     @property
+    def enclosing(self) -> "AllSensitiveValues":
+        """The relation itself."""
+        return self
+
+    @property
     def has_key(self) -> bool:
         """True: the shared columns are the key."""
         return True
@@ -68,6 +74,25 @@ class AllSensitiveValues:
     def counterparts(self, person: Vector) -> Iterator[Matrix]:
         """Yield all counterparts of a person in blocks; the person is one of them."""
         return self.space.lattice.counterparts(person)
+
+    def local(self, person: Vector) -> None:
+        """Return None: counterparts differ in the sensitive attributes only."""
+        del person
+
+    @property
+    def counts_all_if_none(self) -> bool:
+        """False: vote weights are never empty."""
+        return False
+
+    @property
+    def sentences(self) -> tuple[str, ...]:
+        """Empty: it is the default."""
+        return ()
+
+    @property
+    def stored(self) -> dict[str, Any]:
+        """Empty: it is the default."""
+        return {}
 
     def keys(self, people: Matrix) -> list[bytes]:
         """Return the shared columns of each person as bytes."""

@@ -1,7 +1,7 @@
 """The protocol of relations: who is a counterpart of whom."""
 
 from collections.abc import Iterator
-from typing import Protocol
+from typing import Any, Protocol
 
 from feta.arrays import Counts, Flags, Matrix, Vector
 from feta.space.axis import Axis
@@ -44,6 +44,14 @@ class Relation(Protocol):
         ...
 
     @property
+    def enclosing(self) -> "Relation | None":
+        """A complete relation with the same assignment ids, whose counterparts include these.
+
+        Scorers are restricted to it, so that they evaluate assignments in their fastest way.
+        """
+        ...
+
+    @property
     def has_key(self) -> bool:
         """Whether it is an equivalence, so that fair decisions exist."""
         ...
@@ -67,6 +75,29 @@ class Relation(Protocol):
 
     def counterparts(self, person: Vector) -> Iterator[Matrix]:
         """Yield all counterparts of a person in blocks; the person is one of them."""
+        ...
+
+    def local(self, person: Vector) -> FeatureSpace | None:
+        """Return the space of one person's counterparts, if they differ in other columns, too.
+
+        Its sensitive attributes are those in which counterparts differ. None for relations in
+        which the sensitive attributes of the space are.
+        """
+        ...
+
+    @property
+    def counts_all_if_none(self) -> bool:
+        """Whether all assignments vote where no counterpart has a vote."""
+        ...
+
+    @property
+    def sentences(self) -> tuple[str, ...]:
+        """Who is compared with whom, in words; empty for the default."""
+        ...
+
+    @property
+    def stored(self) -> dict[str, Any] | None:
+        """What a file stores; None if no file can store the relation."""
         ...
 
     def keys(self, people: Matrix) -> list[bytes]:

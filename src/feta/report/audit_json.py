@@ -57,7 +57,8 @@ def audit_json(report: ReportData) -> dict[str, Any]:
 def _model_json(report: ReportData) -> dict[str, Any]:
     model, source = report.model, report.source
     space, rule = model.space, model.rule
-    return {
+    relation = list(model.relation.sentences)
+    return ({"relation": relation} if model.relation.fingerprint else {}) | {
         "file": source.model_file,
         "file_sha256": source.model_sha256,
         "fingerprint": model.fingerprint,

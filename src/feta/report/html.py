@@ -129,9 +129,10 @@ def question(report: ReportData) -> str:
     """Return the question that the audit answers about each person."""
     names = either(report.summary.attributes).replace(" or ", " and ")
     words = words_for(report.model, report.source.unit)
+    which = "any" if report.model.relation.complete else "plausible"
     return (
         f"Does this person have {words.counterexample}? A counterpart is equal in every other "
-        f"column, and has any values of {names}."
+        f"column, and has {which} values of {names}."
     )
 
 

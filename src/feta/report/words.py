@@ -57,15 +57,22 @@ def headline(summary: AuditSummary, words: RuleWords, *, partial: bool) -> Headl
         gets = "gets" if summary.provenance == "counted" else "provably gets"
         strong = f"Fair: {who} {gets} {words.same_outcome}"
         counted = " (counted)" if summary.provenance == "counted" else ""
-        return Headline("fair", strong, f", whatever their {either(summary.attributes)}{counted}.")
+        names = either(summary.attributes)
+        whatever = f", whatever their {names}"
+        if summary.combined:
+            whatever = f", for every plausible combination of {names.replace(' or ', ' and ')}"
+        return Headline("fair", strong, f"{whatever}{counted}.")
     return Headline("undecided", "Undecided: ", _explain_undecided(summary, partial=partial))
 
 
 def _explain_undecided(summary: AuditSummary, *, partial: bool) -> str:
     """State how many people are proved fair, and why the others are not."""
     counts = summary.statuses
+    implausible = "people have implausible values and another decision than all plausible ones"
     groups = {
-        "people are undecided": counts["undecided"],
+        "people have nobody to compare with": summary.nobody,
+        implausible: summary.own_differ,
+        "people are undecided": summary.open,
         "rows could not be read": counts["not audited"],
     }
     reasons = [f"{count:,} {what}" for what, count in groups.items() if count]
@@ -93,6 +100,7 @@ def never_read(model: Model) -> tuple[str, ...]:
 
 def caveats(model: Model) -> Iterator[str]:
     """State the limits of what the answers prove."""
+    yield from map(plain, model.relation.sentences)
     names = never_read(model)
     if names:
         several = len(names) > 1
@@ -163,7 +171,8 @@ def notes(summary: AuditSummary, runtime: str) -> Iterator[str]:
         yield f"{plain(outside.words(count, summary.provenance))}."
     for name, count in summary.unlisted.items():
         yield f"{unlisted_words(name, count)}."
-    undecided, not_audited = summary.statuses["undecided"], summary.statuses["not audited"]
+    yield from _plausible_words(summary)
+    undecided, not_audited = summary.open, summary.statuses["not audited"]
     if undecided:
         who = "person is" if undecided == 1 else "people are"
         remedy = "raise --seconds, or narrow the sensitive domains"
@@ -187,6 +196,29 @@ def notes(summary: AuditSummary, runtime: str) -> Iterator[str]:
         )
     elif runtime and summary.statuses["unfair"]:
         yield f"Every pair was replayed in {runtime}, with the same result."
+
+
+def _plausible_words(summary: AuditSummary) -> Iterator[str]:
+    """State who cannot be compared, and whose own values are not plausible."""
+    if summary.mean_combinations is None:
+        return
+    if summary.nobody:
+        yield (
+            f"Nobody to compare with: {summary.nobody:,} of {summary.people:,} people; at most one "
+            "combination of the sensitive values is plausible for their other columns. They are "
+            "not counted as fair."
+        )
+    if summary.implausible:
+        yield (
+            f"Own values not plausible: {summary.implausible:,} of {summary.people:,} people. The "
+            "plausible people with the same other columns are compared instead. The decision of "
+            f"{summary.own_differ:,} of them differs from the one that all of these get; they are "
+            "undecided."
+        )
+    yield (
+        f"A person has {summary.mean_combinations:.1f} plausible combinations of the sensitive "
+        "values on average."
+    )
 
 
 def figures(summary: AuditSummary, words: RuleWords) -> Iterator[str]:

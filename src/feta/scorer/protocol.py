@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Literal, Protocol
 
 import numpy as np
 
-from feta.arrays import Array, Counts, Matrix, Vector
+from feta.arrays import Array, Counts, Flags, Matrix, Vector
 from feta.cells.cells import Cells
 from feta.dyadic import Dyadic
 from feta.relation.protocol import Relation
@@ -321,6 +321,27 @@ def doubt_at(restricted: Restricted, person: Vector) -> Doubt | None:
     """Return why a counterpart of a person is undecided, if the model itself is the reason."""
     doubt: Callable[[Vector], Doubt | None] | None = getattr(restricted, "doubt", None)
     return None if doubt is None else doubt(person)
+
+
+def may_depend(bounds: "CellBounds", axes: Sequence[int]) -> Flags:
+    """Return the cells in which a score may depend on these axes; all, if nothing is known."""
+    depends: Callable[[Sequence[int]], Flags] | None = getattr(bounds, "depends", None)
+    return np.ones(len(bounds.cells), dtype=bool) if depends is None else depends(axes)
+
+
+def gains(bounds: "CellBounds") -> Matrix | None:
+    """Estimate how much each axis widens a bound, (cells, axes); None if it is not known."""
+    widths: Callable[[], Matrix] | None = getattr(bounds, "gains", None)
+    return None if widths is None else widths()
+
+
+def guides(scorer: Scorer, people: Matrix, columns: Counts) -> Matrix | None:
+    """Return numbers by which some columns first enter a score, in float64, (people, numbers).
+
+    They guide a search and prove nothing. None if a scorer has none.
+    """
+    entries: Callable[[Matrix, Counts], Matrix] | None = getattr(scorer, "guides", None)
+    return None if entries is None else entries(people, columns)
 
 
 def confirm(scorer: Scorer) -> None:

@@ -59,6 +59,7 @@ def card_of(served: Served) -> dict[str, Any]:
         "sensitive": [attribute.name for attribute in model.space.sensitive],
         "read": list(served.required),
         "counterparts": model.relation.size if model.relation.finite else None,
+        **({"relation": list(model.relation.sentences)} if model.relation.fingerprint else {}),
         "vote": {
             "kind": predictor.vote,
             "level": predictor.level,

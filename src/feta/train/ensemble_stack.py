@@ -37,7 +37,8 @@ class Shape:
         if network.first.tables:
             raise NetworkError("a network with tables cannot be trained; train it on raw columns")
         inner = [len(layer.bias) for layer in network.layers]
-        return cls((network.width, network.first.outputs, *inner), network.activations)
+        activations = tuple(activation for activation, _ in network.piecewise_steps)
+        return cls((network.width, network.first.outputs, *inner), activations)
 
     @property
     def sizes(self) -> list[tuple[int, int]]:

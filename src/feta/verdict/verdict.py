@@ -14,6 +14,10 @@ class Reason(StrEnum):
 
     OUT_OF_TIME = "the time budget ran out; raise it, or narrow the sensitive domains"
     OUT_OF_NODES = "the budget of evaluations ran out; raise it, or narrow the sensitive domains"
+    EVERYBODY_UNDECIDED = (
+        "some people are neither proved to be treated fairly nor found to be treated unfairly; "
+        "raise the budget, or ask about fewer people by a condition"
+    )
     SOLVER_INFEASIBLE = (
         "the solver claims that no counterexample exists, and bounds could not prove it; "
         "a solver's claim is not a proof"
@@ -31,9 +35,26 @@ class Reason(StrEnum):
         "the relation admits no person with these sensitive values, so nobody is compared with "
         "this person; correct the row or the relation"
     )
+    NOBODY = (
+        "nobody to compare with: the person is the only one whom the relation admits with these "
+        "other columns"
+    )
+    NO_COUNTERPART = (
+        "the relation admits nobody with these other columns; correct the row or the relation, or "
+        'write if_none = "all" in [relation] to decide over all combinations'
+    )
+    NO_VOTES = (
+        "no counterpart with these other columns has a vote; give weights with more assignments, "
+        'or write if_none = "all" in [relation] to decide over all combinations'
+    )
+    OWN_DIFFERS = (
+        "the person's own values are not plausible, and the person's own decision differs from the "
+        "one that all plausible people with the same other columns get"
+    )
     NOT_SEPARABLE = (
         "some scores cannot be separated from a tie at the highest precision; "
-        "the model may tie there exactly"
+        "the model may tie there exactly. Smooth activations need the extra 'smooth' for more "
+        "than float64: pip install 'feta-fair[smooth]'"
     )
     NONDETERMINISTIC = (
         "the model gave different answers to the same row; fix its random state, and evaluate it "

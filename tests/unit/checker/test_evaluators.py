@@ -15,6 +15,7 @@ from feta.checker.evaluators import (
 from feta.checker.exact_ensemble import ENSEMBLE
 from feta.checker.exact_forest import TREE_ENSEMBLE
 from feta.checker.exact_network import PIECEWISE_LINEAR
+from feta.checker.exact_smooth import SMOOTH
 from feta.checker.network_bounds import NetworkBounds
 from feta.checker.sensitive_axis import axes_of
 from tests.examples import PERSON, SPACE, linear
@@ -68,5 +69,10 @@ def test_the_bounds_of_an_unknown_kind_are_not_re_checked() -> None:
 
 
 def test_evaluators_are_registered_by_kind() -> None:
-    assert list(EVALUATORS) == [PIECEWISE_LINEAR, TREE_ENSEMBLE, ENSEMBLE]
-    assert list(EVALUATORS) == ["piecewise-linear network", "tree ensemble", "ensemble"]
+    assert list(EVALUATORS) == [PIECEWISE_LINEAR, TREE_ENSEMBLE, ENSEMBLE, SMOOTH]
+    assert list(EVALUATORS) == [
+        "piecewise-linear network",
+        "tree ensemble",
+        "ensemble",
+        "smooth network",
+    ]

@@ -1,10 +1,7 @@
 """Clusters: addresses, a scheduler that does not answer, and workers that die."""
 
-import os
-import signal
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
-from pathlib import Path
 from typing import Any, cast
 
 import pytest
@@ -40,23 +37,37 @@ def test_no_scheduler(monkeypatch: pytest.MonkeyPatch) -> None:
         pass
 
 
-def die_once(folder: Path, item: int) -> int:
-    """Kill this process the first time that it gets item 2, and always with item 3."""
-    mark = folder / "died"
-    if item == 3 or (item == 2 and not mark.exists()):
-        mark.touch()
-        os.kill(os.getpid(), signal.SIGKILL)
-    return item * item
+class Workerless:
+    """A client of Dask without workers."""
+
+    def __init__(self) -> None:
+        self.looks = 0
+
+    def scheduler_info(self, *, n_workers: int) -> dict[str, dict[str, object]]:
+        assert n_workers == -1
+        self.looks += 1
+        return {"workers": {}}
 
 
-def test_workers_die(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(cluster, "MAX_DEATHS", 1)
+def test_a_run_without_workers_ends(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(cluster, "ALONE_SECONDS", 0.05)
+    monkeypatch.setattr(cluster, "LOOK_SECONDS", 0.01)
+    started = Cluster("local:1")
+    started._client = client = Workerless()
+    with pytest.raises(ClusterError, match=r"^local:1: no workers are left: got none for 0\.05 "):
+        started._wait(lambda: False)
+    assert client.looks > 1
+    started._wait(lambda: True)
+
+
+def double(factor: int, item: int) -> int:
+    return factor * item
+
+
+def test_work_is_done_by_workers() -> None:
     with Cluster("local:1") as started:
-        found = dict(started.each(die_once, started.share(tmp_path), range(5)))
-    died = found.pop(3)
-    assert isinstance(died, WorkersDied)
-    assert "for lack of memory; expected a result; give the workers more memory" in str(died)
-    assert found == {item: item * item for item in (0, 1, 2, 4)}
+        found = dict(started.each(double, started.share(2), range(5)))
+    assert found == {item: 2 * item for item in range(5)}
 
 
 SPACE = feta.FeatureSpace(

@@ -132,7 +132,7 @@ def test_float32_can_be_requested_and_is_rejected_if_it_overflows(tmp_path: Path
 def test_only_a_network_can_be_written(tmp_path: Path) -> None:
     space = FeatureSpace((Integer("age", 18, 60, sensitive=True),))
     model = Model(space, Square((1.0,), 4.0))
-    message = "^invalid scorer: got Square; expected a piecewise-linear Network$"
+    message = "^invalid scorer: got Square; expected a Network$"
     with pytest.raises(NetworkError, match=message):
         write_onnx(model, tmp_path / "model.onnx")
     with pytest.raises(NetworkError, match=message):

@@ -79,6 +79,7 @@ TREE = DecisionTreeClassifier(max_depth=3, random_state=0)
 FOREST = RandomForestClassifier(5, max_depth=3, random_state=0)
 BOOSTED = GradientBoostingClassifier(n_estimators=4, random_state=0)
 SMALL = MLPClassifier((3,), max_iter=40, random_state=0)
+CURVED = MLPClassifier((2,), activation="tanh", max_iter=40, random_state=1)
 MIXED = [("line", LINE), ("forest", FOREST), ("network", SMALL)]
 
 
@@ -138,6 +139,8 @@ TWO_CLASSES = {
         VotingClassifier([("one", calibrated(LINE, "sigmoid")), ("two", TREE)], voting="soft")
     ),
     "bagging": pipeline(BaggingClassifier(LINE, 3, random_state=0)),
+    "bagging of networks": pipeline(BaggingClassifier(SMALL, 3, random_state=0)),
+    "vote of networks": pipeline(VotingClassifier([("a", SMALL), ("b", CURVED)], voting="soft")),
     "bagging of votes": pipeline(BaggingClassifier(SVM, 4, random_state=0)),
     "boosting by votes": pipeline(AdaBoostClassifier(n_estimators=3, random_state=0)),
     "stack": pipeline(StackingClassifier([("svm", SVM), ("forest", FOREST)], LINE, cv=2)),

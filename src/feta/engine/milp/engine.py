@@ -72,8 +72,14 @@ class MilpEngine:
         return find_spec(self.backend.package) is not None
 
     def accepts(self, query: Query) -> bool:
-        """Accept every scorer that bounds cells and writes programs; means need every score."""
-        return query.model.restricted.bounds_cells and not isinstance(query, MeanOf)
+        """Accept every scorer that bounds cells and writes programs; means need every score.
+
+        Bounds hold for all assignments, so each of them must give a counterpart.
+        """
+        model = query.model
+        if not model.relation.complete:
+            return False
+        return model.restricted.bounds_cells and not isinstance(query, MeanOf)
 
     def solve_many(self, queries: Sequence[PersonQuery], budget: Budget) -> list[Verdict]:
         """Answer queries one by one."""

@@ -38,7 +38,7 @@ def counterpart_scores(
 ) -> GraphScores:
     """Add the scores of the counterparts with these assignments, and their error bounds."""
     values, errors, listed = _first_layer(graph, network, relation, columns, ids)
-    for activation, layer in network.steps:
+    for activation, layer in network.piecewise_steps:
         width = layer.weight.shape[1]
         values, errors = _activate(graph, activation, values, errors, width=width)
         values, errors = _affine(graph, layer, values, errors)

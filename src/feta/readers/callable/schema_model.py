@@ -48,15 +48,15 @@ def counted_model(
     )
     rule = schema.rule
     if rule.tolerance is not None:
-        return Model(schema.space, reader.read(answers="scores"), rule)
+        return Model(schema.space, reader.read(answers="scores"), rule, relation=schema.relation)
     if rule.classes:
         scorer = reader.of_classes(rule.classes)
-        return Model(schema.space, scorer, rule)
+        return Model(schema.space, scorer, rule, relation=schema.relation)
     names = (schema.decision.unfavorable, schema.decision.favorable)
     scorer, favors = reader.of_two_outcomes(names)
     equality = schema.decision.equality
     threshold = Threshold(0.0, favors, equality)  # type: ignore[arg-type]  # checked by the schema
-    return Model(schema.space, scorer, threshold, outcomes=names)
+    return Model(schema.space, scorer, threshold, outcomes=names, relation=schema.relation)
 
 
 class _Reader:

@@ -1,5 +1,6 @@
 """Evaluation of a saved model layer by layer in float64, to compare scores with."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -7,6 +8,10 @@ import numpy as np
 
 from feta.arrays import Matrix
 from feta.readers.keras.file import KerasLayer, KerasModel
+from feta.readers.keras.smooth import SMOOTH_VALUES, sigmoid
+from feta.scorer.network.smooth.activation import NAMED_SMOOTH
+
+SQUASHES = ("sigmoid", "softmax", "log_softmax")
 
 Values = np.ndarray[Any, np.dtype[np.float64]]
 
@@ -16,7 +21,7 @@ class KerasEvaluator:
     """An evaluator of a model on rows of all its inputs; it folds no layers."""
 
     model: KerasModel
-    squash: bool = True  # whether a last sigmoid or softmax is applied
+    skipped: str = ""  # a layer whose sigmoid or softmax is not applied
 
     def __call__(self, rows: Matrix) -> Matrix:
         """Return the last layer's outputs."""
@@ -41,17 +46,18 @@ def _evaluate_layer(layer: KerasLayer, inputs: list[Values], evaluator: KerasEva
     match layer.kind:
         case "Dense":
             sums = value @ arrays[0] + (arrays[1] if len(arrays) > 1 else 0.0)
-            return _activate(layer.config.get("activation", "linear"), sums, evaluator)
+            return _activate(layer.config.get("activation", "linear"), sums, layer, evaluator)
         case "Activation":
-            return _activate(layer.config["activation"], value, evaluator)
+            return _activate(layer.config["activation"], value, layer, evaluator)
         case "Softmax":
-            return _activate("softmax", value, evaluator)
-        case "ReLU" | "LeakyReLU":
-            return _rectify(layer.kind, layer.config, value)
-        case "PReLU":
-            return np.maximum(value, 0) + arrays[0] * np.minimum(value, 0)
+            return _activate("softmax", value, layer, evaluator)
+        case "ReLU" | "LeakyReLU" | "PReLU":
+            return _rectify(layer.kind, layer.config, value, arrays)
         case "Embedding":
             return np.asarray(arrays[0][value.astype(np.int64)])
+        case "Add" | "Subtract":
+            sign = -1 if layer.kind == "Subtract" else 1
+            return np.asarray(value + sign * sum(inputs[1:]))
         case "Concatenate":
             return np.concatenate(inputs, axis=layer.config.get("axis", -1))
         case "Flatten" | "Reshape":
@@ -100,14 +106,20 @@ def _round_to_format(value: object, layer: KerasLayer) -> Values:
     )
 
 
-def _activate(activation: object, value: Values, evaluator: KerasEvaluator) -> Values:
+def _activate(
+    activation: object, value: Values, layer: KerasLayer, evaluator: KerasEvaluator
+) -> Values:
     if isinstance(activation, dict):
         config = activation.get("config", {})
         if activation.get("class_name") in ("ReLU", "LeakyReLU"):
             return _rectify(str(activation["class_name"]), config, value)
         activation = config if isinstance(config, str) else activation.get("class_name")
-    if activation in ("sigmoid", "softmax", "log_softmax"):
-        return _squash(str(activation), value) if evaluator.squash else value
+    if activation in SQUASHES:
+        skipped = layer.name == evaluator.skipped
+        return value if skipped else _squash(str(activation), value)
+    smooth = NAMED_SMOOTH.get(str(activation).replace("_", ""))
+    if smooth is not None:
+        return SMOOTH_VALUES[smooth](value)
     match activation:
         case "relu":
             return np.maximum(value, 0)
@@ -126,13 +138,17 @@ def _activate(activation: object, value: Values, evaluator: KerasEvaluator) -> V
 
 def _squash(kind: str, value: Values) -> Values:
     if kind == "sigmoid":
-        return np.asarray(1 / (1 + np.exp(-value)))
+        return sigmoid(value)
     below = value - value.max(axis=-1, keepdims=True)
     logs = below - np.log(np.exp(below).sum(axis=-1, keepdims=True))
     return np.asarray(np.exp(logs) if kind == "softmax" else logs)
 
 
-def _rectify(kind: str, config: dict[str, Any], value: Values) -> Values:
+def _rectify(
+    kind: str, config: dict[str, Any], value: Values, arrays: Sequence[Values] = ()
+) -> Values:
+    if kind == "PReLU":
+        return np.maximum(value, 0) + arrays[0] * np.minimum(value, 0)
     if kind == "LeakyReLU":
         slope = config.get("negative_slope", config.get("alpha", 0.3))
         return np.where(value < 0, slope * value, value)

@@ -12,8 +12,9 @@ import numpy as np
 
 from feta.arrays import Counts
 from feta.errors import NetworkError
-from feta.readers.onnx.state import GraphState, options_of, vector_of
+from feta.readers.onnx.state import GraphState, duplicate_error, options_of, vector_of
 from feta.readers.onnx.tensor_data import DOUBLE, FLOAT, INT32, INT64
+from feta.scorer.network.branches import BranchesError
 from feta.scorer.network.fold import BatchNorm
 from feta.scorer.network.input_blocks import Signals, embedded
 
@@ -158,7 +159,7 @@ def _arithmetic(state: GraphState, node: "onnx.NodeProto", where: str) -> list[S
     """Combine a part of the input with a constant: sum, difference, product or quotient."""
     left = node.input[0] in state.blocks
     if len(node.input) != 2 or (left and node.input[1] in state.blocks):  # noqa: PLR2004 - a value and a constant
-        raise NetworkError(f"{where} does not combine a part of the input with a constant")
+        raise BranchesError(f"{where} does not combine a part of the input with a constant")
     name, other = (node.input[0], node.input[1]) if left else (node.input[1], node.input[0])
     signals = state.blocks[name]
     constant = vector_of(state.finite_constant(other, where), len(signals), where)
@@ -229,3 +230,21 @@ PART_OPERATORS: dict[str, Callable[[GraphState, "onnx.NodeProto", str], list[Sig
     "Sub": _arithmetic,
     "Unsqueeze": _pass_through,
 }
+
+
+def read_on_blocks(
+    state: GraphState, node: "onnx.NodeProto", operands: list[str], where: str
+) -> bool:
+    """Read an operator on parts of the input; return False if a layer begins."""
+    operator = BLOCK_OPERATORS.get(node.op_type)
+    if operator is None and not state.is_input(operands[0]):
+        operator = PART_OPERATORS.get(node.op_type)
+    if operator is None:
+        return False
+    if node.op_type == "Cast" and state.is_input(operands[0]) and len(state.entries) == 1:
+        return False  # a conversion of the whole input is read as part of a layer
+    for name, signals in zip(node.output, operator(state, node, where), strict=False):
+        if name in state.constants or name in state.blocks:
+            raise duplicate_error(name)
+        state.blocks[name] = signals
+    return True

@@ -9,6 +9,7 @@ import numpy as np
 from feta.arrays import Array, Matrix, Vector
 from feta.errors import NetworkError
 from feta.readers.onnx.blocks import BLOCK_OPERATORS, batch_norm_of
+from feta.readers.onnx.smooth import SMOOTH_READERS
 from feta.readers.onnx.state import GraphState, options_of, scalar_of, vector_of
 from feta.readers.onnx.tensor_data import DOUBLE, FLOAT
 from feta.readers.onnx.trees_graph import ML, TREES
@@ -24,6 +25,7 @@ from feta.scorer.network.activation import (
     relu,
 )
 from feta.scorer.network.layers import Affine
+from feta.scorer.network.smooth.activation import Smooth
 
 if TYPE_CHECKING:
     import onnx
@@ -114,21 +116,24 @@ def _div(state: GraphState, node: "onnx.NodeProto", where: str) -> None:
 
 
 def _shift(state: GraphState, constant: Array, sign: float, where: str) -> None:
-    last = state.builder.open_layer(state.width)
     shift = sign * vector_of(constant, state.width, where)
-    cancelled = np.abs(last.bias) + np.abs(shift) + last.cancelled_magnitude
-    state.builder.affine[-1] = Affine(last.weight, last.bias + shift, cancelled)
+
+    def change(last: Affine) -> Affine:
+        cancelled = np.abs(last.bias) + np.abs(shift) + last.cancelled_magnitude
+        return Affine(last.weight, last.bias + shift, cancelled)
+
+    state.builder.fold(change, state.width)
 
 
 def _scale(state: GraphState, constant: Array, where: str, *, divide: bool = False) -> None:
-    last = state.builder.open_layer(state.width)
     factor = vector_of(constant, state.width, where)
     apply = np.divide if divide else np.multiply
-    cancelled = apply(np.abs(last.bias) + last.cancelled_magnitude, np.abs(factor))
-    state.builder.scale_tables(apply(np.ones(state.width), factor).tolist())
-    state.builder.affine[-1] = Affine(
-        apply(last.weight, factor[:, None]), apply(last.bias, factor), cancelled
-    )
+
+    def change(last: Affine) -> Affine:
+        cancelled = apply(np.abs(last.bias) + last.cancelled_magnitude, np.abs(factor))
+        return Affine(apply(last.weight, factor[:, None]), apply(last.bias, factor), cancelled)
+
+    state.builder.fold(change, state.width, apply(np.ones(state.width), factor))
 
 
 def _relu(state: GraphState, node: "onnx.NodeProto", where: str) -> None:
@@ -285,10 +290,15 @@ def _flatten(state: GraphState, node: "onnx.NodeProto", where: str) -> None:
 
 
 def _sigmoid(state: GraphState, node: "onnx.NodeProto", where: str) -> None:
-    del node
-    if state.width != 1:  # only a last sigmoid of one score is supported
-        raise refuse_smooth("sigmoid", where)
+    """Record a sigmoid: the last step if nothing follows, else an activation."""
+    del where, node
     state.squash = "sigmoid"
+
+
+def continue_after_sigmoid(state: GraphState, where: str) -> None:
+    """Add a sigmoid that is not the last step as an activation."""
+    state.builder.activate(Smooth("sigmoid"), f"the Sigmoid before {where}")
+    state.squash = None
 
 
 def _softmax(state: GraphState, node: "onnx.NodeProto", where: str) -> None:
@@ -330,6 +340,7 @@ OPERATORS: dict[str, Callable[[GraphState, "onnx.NodeProto", str], None]] = {
     "Squeeze": _squeeze,
     "Sub": _sub,
     "Unsqueeze": _squeeze,
+    **SMOOTH_READERS,
 }
 
 # Required inputs of an operator, if not one.

@@ -1,10 +1,11 @@
 """Reader of ONNX graphs of affine operators and activations.
 
 Before its first layer, a graph may split its inputs into blocks, embed and join them. From there
-on, only chains are read: every operator must read the value before it and stored constants. Nothing
-is allocated before its size is known, and no other file is opened unless the caller allows it.
+on, a chain is read as it is; a graph in which values are read again is lowered to one. Nothing is
+allocated before its size is known, and no other file is opened unless the caller allows it.
 """
 
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -16,20 +17,24 @@ from feta.errors import FetaError, NetworkError
 from feta.readers.onnx.blocks import (
     BLOCK_OPERATORS,
     LARGEST_INTEGERS,
-    PART_OPERATORS,
+    read_on_blocks,
 )
+from feta.readers.onnx.branches import BranchReader
 from feta.readers.onnx.check import check_graph
+from feta.readers.onnx.fuse import fused
 from feta.readers.onnx.load import decode
 from feta.readers.onnx.operators import (
     MIN_INPUTS,
     OPERATORS,
     SHAPES,
     STANDARD,
+    continue_after_sigmoid,
     unsupported_error,
 )
-from feta.readers.onnx.state import GraphState, duplicate_error, options_of
+from feta.readers.onnx.state import GraphState, options_of
 from feta.readers.onnx.tensor_data import DOUBLE, FLOAT, FORMATS, INT32, INT64, read_tensor
 from feta.scorer.network.agreement import with_log_softmax
+from feta.scorer.network.branches import BranchesError
 from feta.scorer.network.input_blocks import inputs
 from feta.scorer.network.layers import Measured
 from feta.scorer.network.network import Network
@@ -42,6 +47,8 @@ OLDEST_OPSET = 7
 
 INTEGERS = (INT32, INT64)
 
+Reader = Callable[[GraphState, "onnx.NodeProto", list[str], str], None]
+
 # No table of people has more columns; a graph that claims more is meant to exhaust memory.
 MAX_COLUMNS = 2**16
 
@@ -52,18 +59,24 @@ def read_onnx(path: str | Path, *, external_data: bool = False) -> Network:
     Supported are Gemm, MatMul, Add, Sub, Mul, Div, BatchNormalization; Relu, LeakyRelu, PRelu,
     Clip, Abs, HardSigmoid, Max and Min with a constant, and maxout (Reshape to groups, ReduceMax);
     operators that change only the shape or nothing (Identity, Constant, Cast, Flatten, Reshape,
-    Squeeze, Unsqueeze, Dropout); before the first layer, Concat, Gather (columns, or an embedding),
-    Slice and Split of the inputs, which the network reads as one row; and a last Sigmoid, Softmax
-    or LogSoftmax, which is removed: scores are its inputs. Weights in other files are read only
-    with `external_data`, from the model's folder. The network's scores are compared with those of
-    ONNX's reference evaluator in float64.
+    Squeeze, Unsqueeze, Dropout); smooth activations; sums, differences and Concat of several
+    values; Gather (columns), Slice and Split; embeddings of the inputs, which the network reads as
+    one row; and a last Sigmoid, Softmax or LogSoftmax, which is removed: scores are its inputs.
+    Weights in other files are read only with `external_data`, from the model's folder. The
+    network's scores are compared with those of ONNX's reference evaluator in float64.
     """
     try:
         # Numbers that overflow become infinite; they are rejected by name.
         with np.errstate(all="ignore"):
             model = _load(Path(path))
-            state = GraphState(Path(path).parent if external_data else None)
-            network = _read_graph(model, state)
+            folder = Path(path).parent if external_data else None
+            state, graph = GraphState(folder), fused(model)
+            try:
+                network = _read_graph(graph, state, _read_on_chain)
+            except BranchesError:
+                state = GraphState(folder)
+                reader = BranchReader(graph, state)
+                network = _read_graph(graph, state, reader.read, reader.lower)
             check_graph(model, network, state)
             return network
     except NetworkError as error:
@@ -98,8 +111,13 @@ def _load(path: Path) -> "onnx.ModelProto":
     return model
 
 
-def _read_graph(model: "onnx.ModelProto", state: GraphState) -> Network:
-    """Read the whole graph."""
+def _read_graph(
+    model: "onnx.ModelProto",
+    state: GraphState,
+    read: Reader,
+    finish: Callable[[], None] | None = None,
+) -> Network:
+    """Read the whole graph; `read` reads an operator on values that depend on the input."""
     graph = model.graph
     if graph.sparse_initializer:
         raise NetworkError("the graph has sparse arrays; expected dense ones; export them dense")
@@ -107,7 +125,9 @@ def _read_graph(model: "onnx.ModelProto", state: GraphState) -> Network:
         state.define_constant(tensor.name, _read_array(state, tensor))
     _read_inputs(model, state)
     for index, node in enumerate(graph.node):
-        _read_operator(state, node, f"operator {(node.name or index)!r} ({node.op_type})")
+        _read_operator(state, node, f"operator {(node.name or index)!r} ({node.op_type})", read)
+    if finish is not None:
+        finish()
     if state.group_size:
         raise NetworkError(
             f"the graph ends in the groups {state.value!r}; expected ReduceMax after them"
@@ -116,11 +136,16 @@ def _read_graph(model: "onnx.ModelProto", state: GraphState) -> Network:
         state.enter_first_layer(graph.output[0].name)
     if [output.name for output in graph.output][:1] != [state.value]:
         names = ", ".join(repr(output.name) for output in graph.output)
-        raise NetworkError(
+        raise BranchesError(
             f"the graph's output is not its last value: got {names}; expected {state.value!r}"
         )
+    if state.squash == "sigmoid" and state.width > 1:
+        raise NetworkError(
+            f"the last operator is a Sigmoid: got {state.width} outputs; expected one; several "
+            "sigmoids are several labels, not classes"
+        )
     probabilities = state.squash in ("sigmoid", "softmax")
-    network = state.builder.network(sigmoid=probabilities, source=state.source)
+    network = state.trunk.network(sigmoid=probabilities, source=state.source)
     if _uses_narrow_integers(model):
         network = replace(network, measured=Measured())
     return network if state.squash != "log_softmax" else with_log_softmax(network)
@@ -180,7 +205,7 @@ def _read_array(state: GraphState, tensor: "onnx.TensorProto") -> Array:
     return array
 
 
-def _read_operator(state: GraphState, node: "onnx.NodeProto", where: str) -> None:
+def _read_operator(state: GraphState, node: "onnx.NodeProto", where: str, read: Reader) -> None:
     """Read one operator."""
     supported = node.op_type in OPERATORS or node.op_type in BLOCK_OPERATORS
     if node.domain not in STANDARD or not supported:
@@ -194,21 +219,37 @@ def _read_operator(state: GraphState, node: "onnx.NodeProto", where: str) -> Non
     if not operands:
         _fold_constant(state, node, where)
         return
+    read(state, node, operands, where)
+
+
+def _read_on_chain(
+    state: GraphState, node: "onnx.NodeProto", operands: list[str], where: str
+) -> None:
+    """Read an operator on the value before it, or on blocks of the input."""
     if all(name in state.blocks for name in operands):
-        if _read_on_blocks(state, node, operands, where):
+        if read_on_blocks(state, node, operands, where):
             return
         state.enter_first_layer(operands[0])
     _check_chain(state, operands, where)
     if node.op_type not in OPERATORS:
-        raise NetworkError(
+        raise BranchesError(
             f"{where} follows the first layer; expected it before, on parts of the input"
         )
-    if state.squash and node.op_type not in SHAPES:
-        raise NetworkError(f"{where} follows the last {state.squash}; expected the output there")
+    _check_squash(state, node, where)
     if state.group_size and node.op_type != "ReduceMax":
         raise NetworkError(f"{where} follows a Reshape to groups; expected ReduceMax there")
     OPERATORS[node.op_type](state, node, where)
     state.value = node.output[0]
+
+
+def _check_squash(state: GraphState, node: "onnx.NodeProto", where: str) -> None:
+    """Let an operator follow a sigmoid, which is an activation then, but no softmax."""
+    if node.op_type in SHAPES:
+        return
+    if state.squash == "sigmoid":
+        continue_after_sigmoid(state, where)
+    if state.squash:
+        raise NetworkError(f"{where} follows the last {state.squash}; expected the output there")
 
 
 def _fold_constant(state: GraphState, node: "onnx.NodeProto", where: str) -> None:
@@ -230,29 +271,9 @@ def _check_chain(state: GraphState, operands: list[str], where: str) -> None:
     expected = state.value or next(iter(state.blocks))
     for name in operands:
         if name not in (state.value, *state.blocks):
-            raise NetworkError(
-                f"{where} does not read the value before it: got {name!r}; expected {expected!r}; "
-                "branches and skip connections are not supported, only blocks of the input "
-                "before the first layer"
+            raise BranchesError(
+                f"{where} does not read the value before it: got {name!r}; expected {expected!r}"
             )
-
-
-def _read_on_blocks(
-    state: GraphState, node: "onnx.NodeProto", operands: list[str], where: str
-) -> bool:
-    """Read an operator on parts of the input; return False if a layer begins."""
-    operator = BLOCK_OPERATORS.get(node.op_type)
-    if operator is None and not state.is_input(operands[0]):
-        operator = PART_OPERATORS.get(node.op_type)
-    if operator is None:
-        return False
-    if node.op_type == "Cast" and state.is_input(operands[0]) and len(state.entries) == 1:
-        return False  # a conversion of the whole input is read as part of a layer
-    for name, signals in zip(node.output, operator(state, node, where), strict=False):
-        if name in state.constants or name in state.blocks:
-            raise duplicate_error(name)
-        state.blocks[name] = signals
-    return True
 
 
 def _read_constant(state: GraphState, node: "onnx.NodeProto", where: str) -> None:

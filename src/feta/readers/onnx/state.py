@@ -9,6 +9,7 @@ import numpy as np
 from feta.arrays import Array, Vector
 from feta.errors import NetworkError
 from feta.scorer.network.agreement import Squash
+from feta.scorer.network.branches import Branch, BranchesError
 from feta.scorer.network.builder import NetworkBuilder
 from feta.scorer.network.input_blocks import Signals, refuse_cut
 
@@ -25,7 +26,8 @@ class GraphState:
     """
 
     folder: Path | None  # where external data may be read
-    builder: NetworkBuilder = field(default_factory=NetworkBuilder)
+    trunk: NetworkBuilder = field(default_factory=NetworkBuilder)
+    branch: Branch | None = None  # what the next operator is appended to, in a graph with branches
     constants: dict[str, Array] = field(default_factory=dict)
     blocks: dict[str, Signals] = field(default_factory=dict)
     entries: dict[str, int] = field(default_factory=dict)  # the inputs and their columns
@@ -39,6 +41,11 @@ class GraphState:
     squash: Squash | None = None
     source: Literal["float32", "float64"] = "float64"
 
+    @property
+    def builder(self) -> NetworkBuilder | Branch:
+        """What the next operator is appended to."""
+        return self.branch or self.trunk
+
     def is_input(self, name: str) -> bool:
         """Return whether a block is the whole input, unchanged."""
         signals = self.blocks[name]
@@ -48,15 +55,19 @@ class GraphState:
 
     def enter_first_layer(self, name: str) -> None:
         """Pass a block of the input to the first layer; no other block may be used afterwards."""
+        self.check_numbers(name)
+        self.value, self.width = name, len(self.blocks[name])
+        self.trunk.enter(self.blocks[name], self.n_columns)
+        self.blocks.clear()
+
+    def check_numbers(self, name: str) -> None:
+        """Reject a block that no layer may read as numbers."""
         if name in self.integers:
             raise NetworkError(
                 f"the first layer reads the input {name!r} of integers; "
                 "expected float or double numbers"
             )
         refuse_cut(self.blocks[name])
-        self.value, self.width = name, len(self.blocks[name])
-        self.builder.enter(self.blocks[name], self.n_columns)
-        self.blocks.clear()
 
     def define_constant(self, name: str, array: Array) -> None:
         """Store a constant under a new name."""
@@ -72,7 +83,7 @@ class GraphState:
             )
         names = [name for name in node.input if name != self.value]
         if len(names) != 1:
-            raise NetworkError(f"{where} does not combine the value before it with one constant")
+            raise BranchesError(f"{where} does not combine the value before it with one constant")
         return self.finite_constant(names[0], where)
 
     def constant(self, name: str, where: str) -> Array:

@@ -46,7 +46,7 @@ if TYPE_CHECKING:
 CHECKED_ROWS = 256
 
 # scikit-learn's names of its piecewise-linear activations; FETA uses the same names.
-ACTIVATIONS = ("identity", "relu")
+ACTIVATIONS = ("identity", "logistic", "relu", "tanh")
 
 MLPS = ("MLPClassifier", "MLPRegressor")
 

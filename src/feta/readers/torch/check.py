@@ -70,29 +70,34 @@ def _hook_message(where: str, hook: Any) -> str:  # noqa: ANN401 - anything that
     return f"{where} has a hook: got {name}; expected nothing but its forward; {remedy}"
 
 
-def check_double_scores(network: Network, outputs: Outputs, squash: Squash | None) -> None:
-    """Compare scores in float64 on random rows, before a last sigmoid, which hides differences."""
+def check_double_scores(
+    network: Network, outputs: Outputs, squash: Squash | None, *, hidden: int = 0
+) -> None:
+    """Compare scores in float64 on random rows, before a last sigmoid, which hides differences.
+
+    `hidden` is the number of sigmoids before that.
+    """
     what, rng = "the module's own", np.random.default_rng(0)
     in_double = replace(network, source="float64")
     for scale in SCALES:
         rows = draw_rows(network, scale, rng)
         if squash is not None and scale == 1:
-            with _overrides(network):
+            with _overrides(network, hidden):
                 scores = run_module(outputs, rows)
             check_agreement(network, rows, scores, what, squash=squash)
-        with _overrides(network, squash=squash is None):
+        with _overrides(network, hidden, squash=squash is None):
             scores = run_module(outputs, rows)
         # At large scales, terms that cancel in an inner layer may cause larger rounding errors than
         # the last layer's terms show.
         check_agreement(in_double, rows, scores, what, rounded=scale > 1)
 
 
-def check_source_scores(network: Network, outputs: Outputs) -> None:
+def check_source_scores(network: Network, outputs: Outputs, *, hidden: int = 0) -> None:
     """Compare scores in the module's own format, which reveals reduced precision."""
     what, rng = "the module's own", np.random.default_rng(0)
     for scale in SCALES:
         rows = draw_rows(network, scale, rng).astype(network.source).astype(np.float64)
-        with _overrides(network, squash=False, double=False):
+        with _overrides(network, hidden, squash=False, double=False):
             scores = run_module(outputs, rows)
         check_agreement(network, rows, scores, what, rounded=True)
 
@@ -121,11 +126,13 @@ def quote_error(error: Exception) -> str:
 
 
 def _overrides(
-    network: Network, *, squash: bool = True, double: bool = True
+    network: Network, hidden: int, *, squash: bool = True, double: bool = True
 ) -> "TorchFunctionMode":
-    """Return a mode that replaces float32 by float64 in a forward, and can skip its sigmoids."""
+    """Return a mode that replaces float32 by float64 in a forward, and can skip a last sigmoid."""
     import torch  # noqa: PLC0415 - torch is an extra
     from torch.overrides import TorchFunctionMode  # noqa: PLC0415 - torch is an extra
+
+    passed = 0
 
     class Overrides(TorchFunctionMode):
         def __torch_function__(
@@ -135,9 +142,12 @@ def _overrides(
             args: Any = (),  # noqa: ANN401
             kwargs: Any = None,  # noqa: ANN401
         ) -> Any:  # noqa: ANN401
+            nonlocal passed
             name = getattr(func, "__name__", "")
-            if name.strip("_") in ("sigmoid", "softmax", "log_softmax") and not squash:
-                return args[0] if args else kwargs["input"]
+            if name.strip("_") in ("sigmoid", "softmax", "log_softmax"):
+                passed += 1
+                if not squash and passed > hidden:
+                    return args[0] if args else kwargs["input"]
             options = kwargs or {}
             if double and network.source == "float32":
                 if name == "float":

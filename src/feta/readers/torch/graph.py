@@ -1,14 +1,14 @@
-"""One pass over the traced forward of a torch module.
+"""One pass over the traced forward of a torch module whose layers are a chain.
 
 Before its first layer, a module may split the input into blocks, embed and join them. From there
-on, every step must read the output of the one before it.
+on, every step must read the output of the one before it; `branches.py` reads other modules.
 """
 
 import operator
 from collections.abc import Hashable
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
-from typing import Any, Literal
+from typing import Any, Literal, TypeVar
 
 import numpy as np
 
@@ -29,11 +29,13 @@ from feta.readers.torch.steps import (
 )
 from feta.scorer.network.activation import SMOOTH, refuse_smooth
 from feta.scorer.network.agreement import Squash, with_log_softmax
+from feta.scorer.network.branches import Branch, BranchesError
 from feta.scorer.network.builder import NetworkBuilder
 from feta.scorer.network.fold import BatchNorm
 from feta.scorer.network.input_blocks import Signals, embedded, inputs, refuse_cut
 from feta.scorer.network.layers import Affine, Measured
 from feta.scorer.network.network import Network
+from feta.scorer.network.smooth.activation import Smooth
 
 # Calls that only change a shape or a type, or that do nothing in evaluation mode.
 NO_OPS = {
@@ -58,7 +60,22 @@ SQUASHES: dict[str, Squash] = {
     "logsoftmax": "log_softmax",
 }
 
+# Why these steps are no sums and activations of single values.
+PRODUCT = ": it multiplies values that depend on the input"
+QUOTIENT = ": it divides values by their own spread"
+WHY = {
+    "GroupNorm": QUOTIENT,
+    "LayerNorm": QUOTIENT,
+    "MultiheadAttention": PRODUCT,
+    "RMSNorm": QUOTIENT,
+    "bmm": PRODUCT,
+    "layer_norm": QUOTIENT,
+    "matmul": PRODUCT,
+    "scaled_dot_product_attention": PRODUCT,
+}
+
 Graph = Any  # a GraphModule of torch.fx
+T = TypeVar("T")
 Module = Any  # a torch module, or None for a call in the forward
 
 
@@ -69,11 +86,12 @@ class TorchGraphReader:
     graph: Graph
     widths: tuple[int, ...]
     source: Literal["float32", "float64"]
-    builder: NetworkBuilder = field(default_factory=NetworkBuilder)
+    trunk: NetworkBuilder = field(default_factory=NetworkBuilder)
     values: dict[Any, Any] = field(default_factory=dict)
     squash: Squash | None = None
     squashed_at: str = ""
     entered: bool = False  # whether the input blocks have entered the first layer
+    hidden: int = 0  # sigmoids that are activations
 
     def network(self) -> Network:
         """Read all steps in order."""
@@ -90,13 +108,26 @@ class TorchGraphReader:
                 self._read_output(node)
             else:
                 self._read_step(node)
-        network = self.builder.network(
-            sigmoid=self.squash in ("sigmoid", "softmax"), source=self.source
-        )
+        builder = self.chain()
+        if self.squash == "sigmoid" and (builder.width or 1) > 1:
+            raise NetworkError(
+                f"{self.squashed_at} is the last step: got {builder.width} outputs; expected "
+                "one; several sigmoids are several labels, not classes"
+            )
+        network = builder.network(sigmoid=self.squash in ("sigmoid", "softmax"), source=self.source)
         # These may cast to a type that wraps large numbers, so no column may leave its limits.
-        if any(_name(node) in ("int", "to") for node in self.graph.graph.nodes):
+        if any(name_of(node) in ("int", "to") for node in self.graph.graph.nodes):
             network = replace(network, measured=Measured())
         return network if self.squash != "log_softmax" else with_log_softmax(network)
+
+    @property
+    def builder(self) -> NetworkBuilder | Branch:
+        """What the next step is appended to."""
+        return self.trunk
+
+    def chain(self) -> NetworkBuilder:
+        """Return the layers, when all steps are read."""
+        return self.trunk
 
     def _read_output(self, node: Node) -> None:
         result = (
@@ -107,20 +138,20 @@ class TorchGraphReader:
         if isinstance(result, list):
             self._enter(result)
         elif result is not TRUNK:
-            raise NetworkError(
+            raise BranchesError(
                 "the module's output is not its last value; expected one table of scores"
             )
 
     def _enter(self, signals: Signals) -> None:
         if self.entered:
-            raise NetworkError("branches and skip connections are not supported")
+            raise BranchesError("the input is read again after the first layer")
         refuse_cut(signals)
-        self.builder.enter(signals, sum(self.widths))
+        self.trunk.enter(signals, sum(self.widths))
         self.entered = True
 
     def _read_step(self, node: Node) -> None:
         step = self.graph.get_submodule(node.target) if node.op == "call_module" else None
-        name = _name(node)
+        name = name_of(node)
         where = (
             f"module {node.target!r} ({kind_of(step)})"
             if step is not None
@@ -129,7 +160,7 @@ class TorchGraphReader:
         arguments = [argument for argument in node.args if is_value(argument, self.values)]
         value = self.values[arguments[0]] if arguments else None
         if self.squash and not (name in NO_OPS or kind_of(step) in NO_OP_MODULES):
-            raise refuse_smooth(self.squash, self.squashed_at)
+            self._continue_after_squash()
         if name == "float" and self.source == "float64":
             raise NetworkError(
                 f"{where} rounds to float32, but the module computes in float64; "
@@ -141,7 +172,7 @@ class TorchGraphReader:
         elif isinstance(value, list) and self._read_on_block(node, step, name, value, where):
             pass
         elif value is None and name not in ARITHMETIC:
-            raise NetworkError(f"{where} does not read the value before it")
+            raise BranchesError(f"{where} does not read the value before it")
         else:
             self._read_on_trunk(node, step, name, where)
 
@@ -172,9 +203,8 @@ class TorchGraphReader:
         for part in parts:
             value = self.values.get(part)
             if not isinstance(value, list):
-                raise NetworkError(
-                    f"{where} joins outputs of a layer; expected blocks of the input; "
-                    "branches and skip connections are not supported"
+                raise BranchesError(
+                    f"{where} joins outputs of a layer; expected blocks of the input"
                 )
             signals += value
         return signals
@@ -190,7 +220,7 @@ class TorchGraphReader:
         )
         kind = kind_of(step) if step is not None else ""
         if name == "getitem":
-            self.values[node] = _select_columns(value, node.args[1], where)
+            self.values[node] = select_columns(value, node.args[1], where)
         elif kind == "Embedding":
             if step.max_norm is not None:
                 raise NetworkError(
@@ -227,10 +257,7 @@ class TorchGraphReader:
         if len(values) == 1 and isinstance(values[0], list):
             self._enter(values[0])
         elif values[:1] != [TRUNK] or len(values) > 1 or not self._reads_trunk(node):
-            raise NetworkError(
-                f"{where} does not read the value before it; "
-                "branches and skip connections are not supported"
-            )
+            raise BranchesError(f"{where} does not read the value before it")
         if truncates_to_integers(node, name):
             raise NetworkError(
                 f"{where} truncates values to integers, which is not supported; remove it"
@@ -280,18 +307,24 @@ class TorchGraphReader:
         elif kind.lower().replace("_", "") in SMOOTH:
             raise refuse_smooth(kind, where)
         else:
-            raise NetworkError(f"{where} is not supported; expected {SUPPORTED}")
+            raise NetworkError(f"{where} is not supported{WHY.get(kind, '')}; expected {SUPPORTED}")
 
     def _add_linear(self, weight: Matrix, bias: Vector | None) -> None:
         # Affine raises an error if a number is not finite.
         layer = Affine(weight, np.zeros(len(weight)) if bias is None else bias)
         self.builder.linear(layer.weight, layer.bias)
 
+    def _continue_after_squash(self) -> None:
+        """Add a sigmoid that is not the last step as an activation; raise for a softmax."""
+        if self.squash != "sigmoid":
+            raise refuse_smooth(str(self.squash), self.squashed_at)
+        self.builder.activate(Smooth("sigmoid"), self.squashed_at)
+        self.squash = None
+        self.hidden += 1
+
     def _set_squash(self, kind: Squash, where: str) -> None:
         """Record a last sigmoid or softmax; the scores are its inputs."""
         width = self.builder.width or sum(self.widths)
-        if kind == "sigmoid" and width > 1:
-            raise refuse_smooth("sigmoid", where)
         if kind != "sigmoid" and width == 1:
             raise NetworkError(f"{where} has too few outputs: got 1; expected two or more")
         self.squash, self.squashed_at = kind, where
@@ -302,7 +335,7 @@ def _shift_of(norm: BatchNorm, index: int) -> Fraction:
     return shift - mean * norm.factor(index)
 
 
-def _select_columns(signals: Signals, index: Node, where: str) -> Signals:
+def select_columns(signals: list[T], index: Node, where: str) -> list[T]:
     """Select columns of a block: x[:, 2:5], x[:, 3], x[..., [0, 4]]."""
     parts = index if isinstance(index, tuple) else (index,)
     rows, *rest = parts
@@ -323,7 +356,8 @@ def _select_columns(signals: Signals, index: Node, where: str) -> Signals:
     return [signals[column] for column in np.atleast_1d(selected)]
 
 
-def _name(node: Node) -> str:
+def name_of(node: Node) -> str:
+    """Return the name of a call, without underscores at its ends; empty for a module."""
     if node.op == "call_module":
         return ""
     if node.op == "call_method":

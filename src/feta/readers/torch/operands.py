@@ -8,6 +8,7 @@ import numpy as np
 
 from feta.arrays import Matrix
 from feta.errors import NetworkError
+from feta.scorer.network.branches import Branch, BranchesError
 
 Node = Any  # a node of torch.fx, or a number among a call's arguments
 Values = Mapping[Any, Any]  # what each node so far gives: signals, TRUNK, an array, or None
@@ -28,13 +29,13 @@ def is_value(argument: object, values: Values) -> bool:
     if isinstance(argument, int | float | slice | str | tuple | list):
         return False
     value = values.get(argument)
-    return value is TRUNK or isinstance(value, list)
+    return value is TRUNK or isinstance(value, list | Branch)
 
 
 def number_of(argument: Node, values: Values, where: str) -> float:
     """Return an argument that is a number, or a tensor of the module with one number."""
     number = argument if isinstance(argument, int | float) else values.get(argument)
-    if number is None or number is TRUNK or np.size(number) != 1:
+    if number is None or is_value(argument, values) or np.size(number) != 1:
         raise NetworkError(
             f"{where} takes an unsupported argument: got {argument}; expected one fixed number"
         )
@@ -47,10 +48,10 @@ def read_affine(
     """Return one factor and one shift per column for value + c, c − value, value · c and so on."""
     if name == "neg":
         return np.full(width, -1.0), np.zeros(width)
-    first, second = _operands(node, where)
+    first, second = operands_of(node, where)
     swapped = is_value(second, values)
     if (name in ("truediv", "div") and swapped) or (swapped and is_value(first, values)):
-        raise NetworkError(_not_constant_message(where))
+        raise BranchesError(_not_constant_message(where))
     constant = _constant_of(first if swapped else second, values, width, where)
     ones = np.ones(width)
     match name:
@@ -68,7 +69,8 @@ def read_affine(
             return 1 / constant, 0 * ones
 
 
-def _operands(node: Node, where: str) -> tuple[Node, Node]:
+def operands_of(node: Node, where: str) -> tuple[Node, Node]:
+    """Return the operands of a call that takes two, and nothing else."""
     options = dict(zip(("input", "other"), node.args, strict=False)) | node.kwargs
     if set(options) != {"input", "other"}:
         raise NetworkError(
@@ -81,8 +83,8 @@ def _operands(node: Node, where: str) -> tuple[Node, Node]:
 def _constant_of(argument: Node, values: Values, width: int, where: str) -> Matrix:
     """Return a constant argument, one number per column."""
     number = argument if isinstance(argument, int | float) else values.get(argument)
-    if number is None or number is TRUNK or isinstance(number, list):
-        raise NetworkError(_not_constant_message(where))
+    if number is None or is_value(argument, values):
+        raise BranchesError(_not_constant_message(where))
     flat = np.ravel(np.asarray(number, dtype=np.float64))
     if flat.size not in (1, width):
         raise NetworkError(
@@ -99,6 +101,6 @@ def _constant_of(argument: Node, values: Values, width: int, where: str) -> Matr
 
 def _not_constant_message(where: str) -> str:
     return (
-        f"{where} does not combine the value before it with a constant; "
-        "branches and skip connections are not supported"
+        f"{where} does not combine a value with a constant; products and quotients of two values "
+        "that depend on the input are not supported"
     )

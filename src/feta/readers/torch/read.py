@@ -8,6 +8,7 @@ import numpy as np
 
 from feta.arrays import Matrix
 from feta.errors import FetaError, MissingExtra, NetworkError
+from feta.readers.torch.branches import TorchBranchReader
 from feta.readers.torch.check import (
     check_double_scores,
     check_source_scores,
@@ -19,6 +20,7 @@ from feta.readers.torch.mode import check_evaluation_mode
 from feta.readers.torch.precision import check_global_precision, trace_module
 from feta.readers.torch.steps import kind_of
 from feta.scorer.network.agreement import Squash
+from feta.scorer.network.branches import BranchesError
 from feta.scorer.network.network import Network
 
 if TYPE_CHECKING:
@@ -81,11 +83,16 @@ def _read(
     graph = trace_module(evaluated)
     widths = _widths(evaluated, graph, columns)
     reader = TorchGraphReader(graph, widths, source)
-    network = reader.network()
+    try:
+        network = reader.network()
+    except BranchesError:
+        reader = TorchBranchReader(graph, widths, source)
+        network = reader.network()
     double = _copy_for_evaluation(evaluated).double()
-    check_double_scores(network, _outputs(double, torch.float64, widths), reader.squash)
+    in_double = _outputs(double, torch.float64, widths)
+    check_double_scores(network, in_double, reader.squash, hidden=reader.hidden)
     dtype = torch.float64 if source == "float64" else torch.float32
-    check_source_scores(network, _outputs(evaluated, dtype, widths))
+    check_source_scores(network, _outputs(evaluated, dtype, widths), hidden=reader.hidden)
     return network, reader.squash
 
 

@@ -7,6 +7,7 @@ import numpy as np
 
 from feta.arrays import Matrix
 from feta.errors import NetworkError
+from feta.readers.torch.smooth import called_smooth, smooth_module
 from feta.scorer.network.activation import (
     Step,
     absolute,
@@ -53,8 +54,8 @@ def activation_of(step: Any) -> Step | None:  # noqa: ANN401 - a module
             return clip(step.min_val, step.max_val)
         case "Hardsigmoid":
             return hardsigmoid()
-        case _:
-            return None
+        case kind:
+            return smooth_module(kind, step)
 
 
 def called_activation(name: str, node: Any, number: Callable[[Any], float]) -> Step | None:  # noqa: ANN401 - a node of torch.fx
@@ -82,7 +83,7 @@ def called_activation(name: str, node: Any, number: Callable[[Any], float]) -> S
                 -np.inf if low is None else number(low), np.inf if high is None else number(high)
             )
         case _:
-            return None
+            return called_smooth(name, options, number)
 
 
 def batch_norm_of(step: Any, where: str) -> BatchNorm:  # noqa: ANN401 - a module

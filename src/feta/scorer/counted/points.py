@@ -97,7 +97,7 @@ class CountedRestricted(RestrictedRows):
         return ids, self.scorer.evaluator.chunk(chunk_key, lambda: self._rows(person, ids))
 
     def _rows(self, person: Vector, ids: Counts) -> Matrix:
-        if not self.relation.complete:
+        if self.relation.enclosing is None:
             rows = [self.relation.counterpart(person, int(number)) for number in ids]
             return np.array(rows, dtype=np.float64).reshape(-1, len(person))
         people = np.repeat(person[None, :], len(ids), axis=0)

@@ -253,8 +253,9 @@ class Ensemble:
 
     def restrict(self, relation: Relation) -> Restricted:
         """Return the ensemble on people's counterparts."""
-        if relation.complete and relation.finite:
-            return RestrictedEnsemble.of(self, relation)
+        whole = relation.enclosing
+        if whole is not None and whole.finite:
+            return RestrictedEnsemble.of(self, whole)
         return RestrictedRows(self, relation)
 
 

@@ -209,7 +209,8 @@ class Forest:
 
     def restrict(self, relation: Relation) -> Restricted:
         """Return the ensemble on people's counterparts."""
-        if relation.complete and relation.finite:
-            return RestrictedForest(self, relation)
+        whole = relation.enclosing
+        if whole is not None and whole.finite:
+            return RestrictedForest(self, whole)
         sections = real_sections(self.trees, relation) if relation.complete else None
         return RestrictedRows(self, relation, sections)

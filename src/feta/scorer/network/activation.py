@@ -11,8 +11,11 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from feta.arrays import Matrix, Vector, frozen
+from feta.arrays import Array, Matrix, Vector, frozen
 from feta.errors import NetworkError
+from feta.rounding import FLOOR, Arithmetic
+from feta.scorer.network.smooth.activation import Smooth
+from feta.scorer.protocol import Enclosure
 
 Pieces = NDArray[np.int8]
 
@@ -81,6 +84,11 @@ class Activation:
                 )
 
     @property
+    def numbers(self) -> dict[str, Array]:
+        """The arrays that define it."""
+        return {"breaks": self.breaks, "slopes": self.slopes, "intercepts": self.intercepts}
+
+    @property
     def n_pieces(self) -> int:
         """The number of pieces."""
         return len(self.slopes)
@@ -141,6 +149,19 @@ class Activation:
         ):
             result = np.where(values >= at, slope * values + intercept, result)
         return np.asarray(result)
+
+    def enclose(self, bounded: Enclosure, arithmetic: Arithmetic) -> Enclosure:
+        """Bound the values of numbers with errors; the errors depend on absolute values only."""
+        values = self(bounded.values)
+        # |f(z) − f(z')| ≤ L·|z − z'|, because f is continuous.
+        errors = bounded.errors
+        if (self.steepest != 1.0).any():
+            errors = errors * (self.steepest * (1 + 4 * arithmetic.unit))
+        if self.rounds:
+            radius = (self.steepest + FLOOR) * (np.abs(bounded.values) + bounded.errors)
+            radius += self.lift
+            errors = errors + arithmetic.gamma(1) * radius + 5 * arithmetic.tiny
+        return Enclosure(values, errors)
 
     def pieces(self, values: Matrix, errors: Matrix) -> Pieces:
         """Return the piece of each value, or −1 where the error does not decide it."""
@@ -234,7 +255,7 @@ class Maxout:
     pool: int = 2
 
 
-Step = Activation | Scaled | Maxout
+Step = Activation | Smooth | Scaled | Maxout
 
 NAMED: dict[str, Callable[[], Step]] = {
     "abs": absolute,
@@ -247,31 +268,14 @@ NAMED: dict[str, Callable[[], Step]] = {
     "relu6": relu6,
 }
 
-# Activations that are not piecewise-linear, and what to use instead.
-SMOOTH = {
-    "celu": "leaky_relu",
-    "elu": "leaky_relu",
-    "erf": "hardtanh",
-    "exp": "relu",
-    "gelu": "relu",
-    "log": "relu",
-    "logsigmoid": "relu",
-    "mish": "relu",
-    "selu": "leaky_relu",
-    "sigmoid": "hardsigmoid",
-    "silu": "relu",
-    "softmax": "relu",
-    "softplus": "relu",
-    "softsign": "hardtanh",
-    "swish": "relu",
-    "tanh": "hardtanh",
-}
+# Functions that are neither piecewise-linear nor enclosed, and what to use instead.
+SMOOTH = {"erf": "tanh", "exp": "softplus", "log": "softplus", "softmax": "relu"}
 
 
 def refuse_smooth(name: str, where: str) -> NetworkError:
     """Return the error for an activation that is not piecewise-linear, with a replacement."""
     instead = SMOOTH.get(name.lower(), "relu")
     return NetworkError(
-        f"{where} is not piecewise-linear, so no exact answer exists; retrain with {instead!r} "
-        "in its place"
+        f"{where} is not piecewise-linear, nor an activation that FETA encloses; retrain with "
+        f"{instead!r} in its place"
     )

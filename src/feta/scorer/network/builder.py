@@ -1,6 +1,6 @@
 """A mutable builder of networks, used while a model is read."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Literal
 
@@ -13,6 +13,7 @@ from feta.scorer.network.fold import BatchNorm, fold_after, fold_batch_norm, fol
 from feta.scorer.network.input_blocks import Signals, first_layer
 from feta.scorer.network.layers import Affine, Columns, LookupTable
 from feta.scorer.network.network import Network
+from feta.scorer.network.smooth.activation import Smooth
 from feta.scorer.protocol import Side
 
 
@@ -21,7 +22,7 @@ class NetworkBuilder:
 
     def __init__(self) -> None:
         self.affine: list[Affine] = []
-        self.activations: list[Activation | None] = []
+        self.activations: list[Activation | Smooth | None] = []
         self.entry: Signals | None = None  # inputs of the first layer, if not the columns
         self.n_columns = 0  # of the input, if the entry is known
         self.tables: list[LookupTable] = []
@@ -79,7 +80,7 @@ class NetworkBuilder:
             )
         self.open_layer(self.width)
         match step:
-            case Activation():
+            case Activation() | Smooth():
                 if step.width not in (1, self.width):
                     raise NetworkError(
                         f"wrong width of {name}: got {step.width} neurons; expected 1 or "
@@ -102,10 +103,10 @@ class NetworkBuilder:
                 "groups of 2 or more that divide the values evenly"
             )
         while pool > 1:
-            difference, is_relu, total = _pairwise_maximum(len(self.affine[-1].bias) // pool, pool)
+            difference, is_relu, total = pairwise_maximum(len(self.affine[-1].bias) // pool, pool)
             self.activations[-1] = identity()
             self.affine += [Affine(matrix, np.zeros(len(matrix))) for matrix in (difference, total)]
-            self.activations += [_relu_or_identity(is_relu), None]
+            self.activations += [relu_or_identity(is_relu), None]
             pool = (pool + 1) // 2
 
     def batch_norm(self, norm: BatchNorm, name: str = "the batch norm") -> None:
@@ -114,6 +115,15 @@ class NetworkBuilder:
         if self.tables and len(self.affine) == 1:
             self.scale_tables([float(norm.factor(index)) for index in range(len(last.bias))])
         self.affine[-1] = fold_batch_norm(last, norm)
+
+    def fold(
+        self, change: Callable[[Affine], Affine], width: int, factors: Vector | None = None
+    ) -> None:
+        """Change the layer before; `factors` are those that tables of the first layer need."""
+        last = self.open_layer(width)
+        if factors is not None:
+            self.scale_tables(factors.tolist())
+        self.affine[-1] = change(last)
 
     def scale(self, factor: Vector, shift: Vector, width: int) -> None:
         """Append an elementwise factor·z + shift, rounded into the layer before it."""
@@ -153,7 +163,7 @@ class NetworkBuilder:
         )
 
 
-def _pairwise_maximum(groups: int, pool: int) -> tuple[Matrix, list[bool], Matrix]:
+def pairwise_maximum(groups: int, pool: int) -> tuple[Matrix, list[bool], Matrix]:
     """Return one round of pairwise maxima within each group.
 
     These are the rows (a − b, b) of each pair, which of them a ReLU follows, and the sums that
@@ -179,7 +189,7 @@ def _pairwise_maximum(groups: int, pool: int) -> tuple[Matrix, list[bool], Matri
     return np.array(rows), is_relu, total
 
 
-def _relu_or_identity(is_relu: list[bool]) -> Activation:
+def relu_or_identity(is_relu: list[bool]) -> Activation:
     """Return an activation that is ReLU for some neurons and the identity for the others."""
     below = np.where(is_relu, 0.0, 1.0)
     zeros = np.zeros(len(is_relu))

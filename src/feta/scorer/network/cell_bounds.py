@@ -1,5 +1,6 @@
 """Bounds on an objective over cells of one person's counterparts."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
@@ -9,7 +10,7 @@ from feta.arrays import Flags, Matrix, Vector
 from feta.bounds import linear
 from feta.bounds.first_layer import FirstLayer, Terms
 from feta.bounds.linear import Layer
-from feta.bounds.relaxation import stable_pieces
+from feta.bounds.relaxation import constant_pieces, stable_pieces
 from feta.cells.cells import Cells
 from feta.interval_box import IntervalBox
 from feta.scorer.network import error_bounds
@@ -95,7 +96,7 @@ class NetworkCellBounds:
         errors = error_bounds.first_layer(network.first, zeros, self.first.size, arithmetic).errors
         for known, (activation, layer) in zip(self.layers, network.steps, strict=True):
             sizes = Enclosure(known.box.size, errors)
-            errors = error_bounds.activate(activation, sizes, arithmetic).errors
+            errors = activation.enclose(sizes, arithmetic).errors
             errors = error_bounds.affine(
                 layer, Enclosure(known.relaxed.size, errors), arithmetic
             ).errors
@@ -122,6 +123,25 @@ class NetworkCellBounds:
             bool(stable_pieces(activation, known.box)[1][row].all())
             for activation, known in zip(self.network.activations, self.layers, strict=True)
         )
+
+    def depends(self, axes: Sequence[int]) -> Flags:
+        """Return the cells in which a score may depend on these axes.
+
+        A score depends on an axis only along a path of weights that are not zero, through neurons
+        that are not constant in the cell.
+        """
+        reached = np.zeros(self.first.size.shape, dtype=bool)
+        for axis in axes:
+            reached |= self.first.terms.moves(self.first.cells, axis)
+        for known, (activation, layer) in zip(self.layers, self.network.steps, strict=True):
+            reached = (reached & ~constant_pieces(activation, known.box)) @ (layer.weight.T != 0)
+        return np.asarray(reached.any(axis=1))
+
+    def gains(self) -> Matrix:
+        """Estimate how much each axis widens the bound of each cell, (cells, axes)."""
+        with np.errstate(over="ignore", invalid="ignore"):  # a heuristic choice
+            widths = self.first.spread() @ np.abs(self.rows)[:, :, None]
+            return np.asarray(np.nan_to_num(widths[:, :, 0]))
 
     def axis_to_split(self, row: int) -> int | None:
         """Return the axis along which to split a cell; None if it cannot be split."""

@@ -11,7 +11,6 @@ import numpy as np
 
 from feta.arrays import Matrix, Vector
 from feta.rounding import FLOOR, Arithmetic, upward
-from feta.scorer.network.activation import Activation
 from feta.scorer.network.layers import Affine, Columns
 from feta.scorer.protocol import Enclosure
 
@@ -36,7 +35,7 @@ def forward(network: "Network", first: Enclosure, arithmetic: Arithmetic) -> Ite
     bounded = first
     yield bounded
     for activation, layer in network.steps:
-        bounded = affine(layer, activate(activation, bounded, arithmetic), arithmetic)
+        bounded = affine(layer, activation.enclose(bounded, arithmetic), arithmetic)
         yield bounded
 
 
@@ -46,20 +45,6 @@ def scores(network: "Network", first: Enclosure, arithmetic: Arithmetic) -> Encl
     for bounded in forward(network, first, arithmetic):  # noqa: B007 - the last one is returned
         pass
     return bounded
-
-
-def activate(activation: Activation, bounded: Enclosure, arithmetic: Arithmetic) -> Enclosure:
-    """Bound the values of an activation; the errors depend on absolute values only."""
-    values = activation(bounded.values)
-    # |f(z) − f(z')| ≤ L·|z − z'|, because f is continuous.
-    errors = bounded.errors
-    if (activation.steepest != 1.0).any():
-        errors = errors * (activation.steepest * (1 + 4 * arithmetic.unit))
-    if activation.rounds:
-        radius = (activation.steepest + FLOOR) * (np.abs(bounded.values) + bounded.errors)
-        radius += activation.lift
-        errors = errors + arithmetic.gamma(1) * radius + 5 * arithmetic.tiny
-    return Enclosure(values, errors)
 
 
 def affine(layer: Affine, inputs: Enclosure, arithmetic: Arithmetic) -> Enclosure:

@@ -73,7 +73,7 @@ class Rows:
 
     def exact_scores(self, chosen: Counts) -> ExactScores:
         """Compute exact scores, (points, outputs)."""
-        return ExactScores(self.exact.scores(self.people[chosen]))
+        return self.exact.network.exact_scores(self.people[chosen])
 
 
 @dataclass(frozen=True, eq=False)
@@ -141,8 +141,8 @@ class Tabulated:
 
     @cached_property
     def bounds_cells(self) -> bool:
-        """Whether the axes that need a table are short enough."""
-        return tabulable(self.network.first, self.relation.axes)
+        """Whether no activation is smooth, and axes that need a table are short enough."""
+        return self.network.piecewise_linear and tabulable(self.network.first, self.relation.axes)
 
     @cached_property
     def _terms(self) -> Terms:
@@ -176,7 +176,7 @@ class Tabulated:
 
     def fits_kernel(self, space: FeatureSpace) -> bool:
         """Return whether the kernel accepts the lengths of the axes and the sizes of values."""
-        if not is_built() or not self.relation.finite:
+        if not is_built() or not self.relation.finite or not self.network.piecewise_linear:
             return False
         if self.lattice.size >= MAX_COUNTERPARTS:
             return False
@@ -249,6 +249,9 @@ class Counterparts:
         """Compute exact scores, (points, outputs)."""
         tabulated = self.tabulated
         people, assignment_ids = self.split(chosen)
+        if not tabulated.network.piecewise_linear:
+            moved = tabulated.lattice.moved(self.people[people], assignment_ids)
+            return tabulated.network.exact_scores(moved)
         if len(chosen) <= FEW_POINTS:
             moved = tabulated.lattice.moved(self.people[people], assignment_ids)
             scores = tabulated.exact.native.scores(moved)

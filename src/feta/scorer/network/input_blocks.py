@@ -112,11 +112,16 @@ def first_layer(
     offset = [Fraction(float(number)) for number in bias]
     cancelled_magnitude = np.zeros(len(bias))
     lookups: dict[int, Matrix] = {}
+    # The source adds one term per signal, but error bounds count one per column.
+    share = max(1.0, len(signals) / n_columns)
     for index, signal in enumerate(signals):
         slope = weight[:, index]
         cancelled_magnitude += np.abs(slope) * signal.cancelled_magnitude
         if signal.looked_up is not None:
             rows = np.outer(signal.looked_up, slope)
+            # Terms of one table may cancel, so each of them counts.
+            largest = np.abs(signal.looked_up).max(initial=0.0)
+            cancelled_magnitude += 2 * share * np.abs(slope) * largest
             before = lookups.get(signal.column, np.zeros_like(rows))
             if len(before) != len(rows):
                 raise NetworkError(
@@ -138,7 +143,6 @@ def first_layer(
         codes = np.arange(len(rows), dtype=np.float64)
         # The table of a column that is embedded and also used as a number contains both terms.
         entries = rows + np.outer(codes, slopes[:, column])
-        cancelled_magnitude += 2 * np.abs(rows).max(axis=0)
         slopes[:, column] = 0.0
         tables.append(LookupTable(column, codes, entries))
     new_bias = np.array([rounded(number) for number in offset])

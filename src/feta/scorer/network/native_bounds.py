@@ -32,8 +32,8 @@ class NativeBounds:
         return NativeBounds, (self.network,)
 
     def scores(self, people: Matrix, arithmetic: Arithmetic) -> Enclosure | None:
-        """Compute the scores of people; None without a kernel."""
-        if native is None:
+        """Compute the scores of people; None without a kernel, or if an activation is smooth."""
+        if native is None or not self.network.piecewise_linear:
             return None
         chain = self._chains.get(arithmetic)
         if chain is None:
@@ -55,7 +55,7 @@ def _chain(network: "Network", arithmetic: Arithmetic) -> Any:  # noqa: ANN401 -
     )
     for table in first.tables:
         chain.add_table(np.ascontiguousarray(table.rows))
-    for activation, layer in network.steps:
+    for activation, layer in network.piecewise_steps:
         chain.add_layer(*_activation(activation, layer, arithmetic), *_affine(layer, arithmetic))
     return chain
 

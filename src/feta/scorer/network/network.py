@@ -14,11 +14,12 @@ from typing import Literal
 import numpy as np
 from numpy.typing import ArrayLike
 
-from feta.arrays import Array, Matrix, Vector
+from feta.arrays import Array, Counts, Matrix, Vector
 from feta.deprecation import renamed
 from feta.errors import NetworkError, SchemaError, unknown_choice
 from feta.relation.protocol import Relation
 from feta.rounding import LARGEST_ACTIVATION, SOURCES, Arithmetic
+from feta.scorer.exact_scores import ExactScores
 from feta.scorer.network.activation import (
     NAMED,
     SMOOTH,
@@ -34,6 +35,8 @@ from feta.scorer.network.error_bounds import largest_activations
 from feta.scorer.network.evaluation import Rows, Tabulated
 from feta.scorer.network.exact import ExactNetwork
 from feta.scorer.network.layers import Affine, Columns, Measured, check_affine
+from feta.scorer.network.smooth.activation import NAMED_SMOOTH, Smooth
+from feta.scorer.network.smooth.exact import smooth_scores
 from feta.scorer.protocol import Link, Provenance, Restricted, Scorer, Side, StoredScorer
 from feta.scorer.restricted_rows import RestrictedRows
 from feta.space.attribute import Attribute, Categorical, Derived
@@ -45,10 +48,10 @@ InverseLink = Literal["log", "probit"]
 
 @dataclass(frozen=True, eq=False)
 class Network:
-    """A piecewise-linear network: first(x), then for each layer: its activation, then W·a + b."""
+    """A network: first(x), then for each layer: its activation, then W·a + b."""
 
     first: Columns
-    activations: tuple[Activation, ...]  # activations[i] comes before layers[i]
+    activations: tuple[Activation | Smooth, ...]  # activations[i] comes before layers[i]
     layers: tuple[Affine, ...]
     equality: Side | None = None  # the side of ties in the source, if known
     source: Literal["float32", "float64"] = "float32"  # the format of the user's runtime
@@ -110,7 +113,7 @@ class Network:
 
         if not layers:
             raise NetworkError("a network needs at least one layer: got none")
-        if isinstance(activation, str | Activation | Scaled | Maxout):
+        if isinstance(activation, str | Activation | Scaled | Maxout | Smooth):
             between: list[str | Step] = [activation] * (len(layers) - 1)
         else:
             between = list(activation)
@@ -128,9 +131,22 @@ class Network:
         return builder.network(source=source, equality=equality, sigmoid=sigmoid)
 
     @property
-    def steps(self) -> Iterator[tuple[Activation, Affine]]:
+    def steps(self) -> Iterator[tuple[Activation | Smooth, Affine]]:
         """Each layer after the first, with the activation before it."""
         return zip(self.activations, self.layers, strict=True)
+
+    @property
+    def piecewise_linear(self) -> bool:
+        """Whether no activation is smooth: then scores are exact, and a search needs no grid."""
+        return not any(isinstance(activation, Smooth) for activation in self.activations)
+
+    @property
+    def piecewise_steps(self) -> Iterator[tuple[Activation, Affine]]:
+        """Each layer after the first, with the activation before it; raise if one is smooth."""
+        for activation, layer in self.steps:
+            if isinstance(activation, Smooth):
+                raise activation.no_pieces()
+            yield activation, layer
 
     @property
     def width(self) -> int:
@@ -156,7 +172,9 @@ class Network:
     def description(self) -> str:
         """The widths of the layers."""
         widths = [self.width, self.first.outputs, *(len(layer.bias) for layer in self.layers)]
-        return f"Network: {' - '.join(map(str, widths))} neurons"
+        smooth = sorted({step.name for step in self.activations if isinstance(step, Smooth)})
+        kinds = f", with {' and '.join(smooth)}" if smooth else ""
+        return f"Network: {' - '.join(map(str, widths))} neurons{kinds}"
 
     @property
     def output_limits(self) -> tuple[Vector, Vector]:
@@ -183,6 +201,12 @@ class Network:
     def exact(self) -> ExactNetwork:
         """The network in exact arithmetic."""
         return ExactNetwork(self)
+
+    def exact_scores(self, people: Matrix) -> ExactScores:
+        """Compute the exact scores of people; intervals if an activation is smooth."""
+        if self.piecewise_linear:
+            return ExactScores(self.exact.scores(people))
+        return smooth_scores(self, people)
 
     def unscaled(
         self, space: FeatureSpace, centers: Sequence[float], scales: Sequence[float]
@@ -276,11 +300,10 @@ class Network:
     def restrict(self, relation: Relation) -> Restricted:
         """Return the network on people's counterparts.
 
-        If every assignment gives a counterpart, the first layer is tabulated over the axes.
+        If assignments change the axes only, the first layer is tabulated over the axes.
         """
-        if not relation.complete:
-            return RestrictedRows(self, relation)
-        return Tabulated(self.exact, relation)
+        whole = relation.enclosing
+        return RestrictedRows(self, relation) if whole is None else Tabulated(self.exact, whole)
 
     def __call__(self, people: Matrix) -> Matrix:
         """Compute scores in float64, (people, outputs), for display only."""
@@ -289,7 +312,7 @@ class Network:
             values = activation(values) @ layer.weight.T + layer.bias
         return values
 
-    def then(self, activation: Activation, layer: Affine) -> "Network":
+    def then(self, activation: Activation | Smooth, layer: Affine) -> "Network":
         """Append a layer."""
         return replace(
             self,
@@ -318,8 +341,9 @@ class Network:
 
         `bias` and `slopes` (neurons, columns) are the first layer, with tables of columns
         `table0.column`, `.numbers` and `.rows`, and so on. Layer 1 is the next one: an activation
-        of pieces `layer1.breaks`, `.slopes` and `.intercepts` (pieces, neurons or 1), then
-        `layer1.weight` (out, in) and `.bias`.
+        of pieces `layer1.breaks`, `.slopes` and `.intercepts` (pieces, neurons or 1), or a smooth
+        one with its name in `layer1.function` as bytes and its `.parameter`, then `layer1.weight`
+        (out, in) and `.bias`.
         """
         first = self.first
         arrays: dict[str, Array] = {"bias": first.bias, "slopes": first.slopes}
@@ -328,12 +352,11 @@ class Network:
             arrays[f"table{index}.numbers"] = table.numbers
             arrays[f"table{index}.rows"] = table.rows
         for index, (activation, layer) in enumerate(self.steps, start=1):
-            arrays[f"layer{index}.breaks"] = activation.breaks
-            arrays[f"layer{index}.slopes"] = activation.slopes
-            arrays[f"layer{index}.intercepts"] = activation.intercepts
+            arrays |= {f"layer{index}.{name}": array for name, array in activation.numbers.items()}
             arrays[f"layer{index}.weight"] = layer.weight
             arrays[f"layer{index}.bias"] = layer.bias
-        return StoredScorer("piecewise-linear network", arrays)
+        kind = "piecewise-linear network" if self.piecewise_linear else "smooth network"
+        return StoredScorer(kind, arrays)
 
     @cached_property
     def fingerprint(self) -> str:
@@ -342,16 +365,23 @@ class Network:
         for table in self.first.tables:
             arrays += [np.array([table.column], dtype=np.float64), table.numbers, table.rows]
         for activation, layer in self.steps:
-            arrays += [activation.breaks, activation.slopes, activation.intercepts]
+            arrays += activation.numbers.values()
             arrays += [layer.weight, layer.bias, layer.cancelled_magnitude]
         shapes = [array.shape for array in arrays]
         facts: list[object] = [self.equality, self.source, self.sigmoid, shapes]
         facts += ["sampled"] if self.provenance == "sampled" else []
+        facts += [] if self.piecewise_linear else ["smooth"]
         facts += [f"link {self.inverse_link}"] if self.inverse_link is not None else []
         digest = hashlib.sha256(json.dumps(facts).encode())
         for array in arrays:
             digest.update(array.astype("<f8").tobytes())
         return digest.hexdigest()
+
+    def guides(self, people: Matrix, columns: Counts) -> Matrix:
+        """Return the neurons of the first layer that read one of these columns."""
+        tabled = any(table.column in columns for table in self.first.tables)
+        reads = (self.first.slopes[:, columns] != 0).any(axis=1) | tabled
+        return np.asarray(self.first(people)[:, reads])
 
     def reads(self, attribute: Attribute, space: FeatureSpace) -> bool:
         """Return whether a score can depend on the columns of an attribute.
@@ -371,17 +401,27 @@ class Network:
 
 
 def network_of(scorer: Scorer) -> Network:
-    """Return a scorer that is a network; raise if it is of another kind."""
-    if not isinstance(scorer, Network):
+    """Return a scorer that is a piecewise-linear network; raise if it is another one."""
+    network = any_network_of(scorer)
+    if not network.piecewise_linear:
         raise NetworkError(
-            f"invalid scorer: got {type(scorer).__name__}; expected a piecewise-linear Network"
+            f"invalid scorer: got {network.description}; expected a piecewise-linear Network"
         )
+    return network
+
+
+def any_network_of(scorer: Scorer) -> Network:
+    """Return a scorer that is a network, perhaps a smooth one; raise if it is of another kind."""
+    if not isinstance(scorer, Network):
+        raise NetworkError(f"invalid scorer: got {type(scorer).__name__}; expected a Network")
     return scorer
 
 
 def _step(step: str | Step) -> Step:
     if not isinstance(step, str):
         return step
+    if step in NAMED_SMOOTH:
+        return Smooth(NAMED_SMOOTH[step])
     if step in SMOOTH:
         raise refuse_smooth(step, f"the activation {step!r}")
     if step not in NAMED:

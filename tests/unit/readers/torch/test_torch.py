@@ -4,6 +4,7 @@ pytest.importorskip("torch", reason="torch is not installed")
 
 import sys
 from collections.abc import Callable, Iterator
+from typing import Any
 
 import numpy as np
 import torch
@@ -162,16 +163,16 @@ def negative_variance() -> nn.Module:
         (lambda: nn.Sigmoid(), "needs at least one affine layer: got none"),
         (lambda: nn.Sequential(nn.ReLU()), r"invalid position of module '0' \(ReLU\)"),
         (
-            lambda: nn.Sequential(nn.Sequential(nn.Linear(3, 1), nn.Tanh())),
-            r"module '0\.1' \(Tanh\) is not piecewise-linear.* retrain with 'hardtanh'",
+            lambda: nn.Sequential(nn.Linear(3, 2), nn.Softplus(threshold=5), nn.Linear(2, 1)),
+            "Softplus is replaced by a straight line too early: got threshold=5; expected 20",
         ),
         (
-            lambda: nn.Sequential(nn.Linear(3, 2), nn.Sigmoid(), nn.Linear(2, 1)),
-            r"module '1' \(Sigmoid\) is not piecewise-linear.* retrain with 'hardsigmoid'",
+            lambda: nn.Sequential(nn.Linear(3, 2), nn.Sigmoid()),
+            r"module '1' \(Sigmoid\) is the last step: got 2 outputs; expected one; several",
         ),
         (
             lambda: nn.Sequential(nn.Linear(3, 2), nn.LayerNorm(2)),
-            r"module '1' \(LayerNorm\) is not supported; expected Linear, ReLU",
+            r"module '1' \(LayerNorm\) is not supported: it divides values by their own spread",
         ),
         (lambda: nn.ModuleList([nn.Linear(3, 1)]), r"cannot be traced: got Module \[ModuleList\]"),
         (
@@ -235,29 +236,63 @@ def test_a_missing_torch_names_the_command(monkeypatch: pytest.MonkeyPatch) -> N
         read_torch(nn.Linear(3, 1))
 
 
+SMOOTH = (
+    nn.Tanh(),
+    nn.Softsign(),
+    nn.ELU(),
+    nn.ELU(0.5),
+    nn.SELU(),
+    nn.CELU(1.7),
+    nn.Sigmoid(),
+    nn.GELU(),
+    nn.GELU(approximate="tanh"),
+    nn.SiLU(),
+    nn.Mish(),
+    nn.Softplus(),
+    nn.Softplus(2.0),
+    nn.LogSigmoid(),
+    nn.Hardswish(),
+)
+
+
+@pytest.mark.parametrize("activation", SMOOTH, ids=repr)
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
+def test_a_smooth_activation_is_enclosed(activation: nn.Module, dtype: torch.dtype) -> None:
+    torch.manual_seed(0)
+    layers = [nn.Linear(3, 4), activation, nn.Linear(4, 3), nn.ReLU(), nn.Linear(3, 1)]
+    module = nn.Sequential(*layers, activation, nn.Linear(1, 1)).to(dtype).eval()
+    network = read_torch(module)
+    assert not network.piecewise_linear
+    rows = np.random.default_rng(0).normal(size=(300, 3)) * 8
+    theirs = module(torch.from_numpy(rows).to(dtype)).detach().double().numpy()
+    scores = network.points(rows).scores(network.arithmetic)
+    assert (np.abs(scores.values - theirs) <= scores.errors).all()
+
+
 @pytest.mark.parametrize(
-    ("make", "instead"),
+    "call",
     [
-        (nn.Tanh, "hardtanh"),
-        (nn.Softsign, "hardtanh"),
-        (nn.ELU, "leaky_relu"),
-        (nn.SELU, "leaky_relu"),
-        (nn.CELU, "leaky_relu"),
-        (nn.Sigmoid, "hardsigmoid"),
-        (nn.GELU, "relu"),
-        (nn.SiLU, "relu"),
-        (nn.Mish, "relu"),
-        (nn.Softplus, "relu"),
-        (nn.LogSigmoid, "relu"),
+        torch.tanh,
+        lambda z: z.sigmoid(),
+        nn.functional.gelu,
+        lambda z: nn.functional.gelu(z, approximate="tanh"),
+        lambda z: nn.functional.elu(z, 0.5),
+        lambda z: nn.functional.celu(z, alpha=2.0),
+        lambda z: nn.functional.softplus(z, 2.0, 25),
+        nn.functional.silu,
+        nn.functional.selu,
     ],
 )
-def test_a_smooth_module_is_refused_with_an_alternative(
-    make: Callable[[], nn.Module], instead: str
-) -> None:
-    module = nn.Sequential(nn.Linear(3, 2), make(), nn.Linear(2, 1))
-    message = rf"module '1' \({type(module[1]).__name__}\) is not piecewise-linear.*{instead!r} in"
-    with pytest.raises(NetworkError, match=message):
-        read_torch(module)
+def test_a_called_smooth_activation_is_enclosed(call: Callable[[Any], Any]) -> None:
+    class Called(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.first, self.last = nn.Linear(3, 2), nn.Linear(2, 1)
+
+        def forward(self, rows: Any) -> Any:  # noqa: ANN401 - a tensor
+            return self.last(call(self.first(rows)))
+
+    assert not read_torch(Called().eval()).piecewise_linear
 
 
 @pytest.mark.parametrize("classes", [2, 3, 5])

@@ -151,19 +151,9 @@ class Skip(nn.Module):
         return torch.relu(self.layer(x)) + x
 
 
-class Joined(Skip):
-    def forward(self, x: Tensor) -> Tensor:
-        return torch.cat([torch.relu(self.layer(x)), x], dim=1)
-
-
 class Branching(Skip):
     def forward(self, x: Tensor) -> Tensor:
         return self.layer(x) if x.sum() > 0 else x
-
-
-class Smooth(Skip):
-    def forward(self, x: Tensor) -> Tensor:
-        return self.layer(torch.sigmoid(self.layer(x)))
 
 
 class Unknown(Skip):
@@ -175,23 +165,9 @@ class Unknown(Skip):
     ("kind", "message"),
     [
         (
-            Skip,
-            r"add\(\) in the forward does not .*branches and skip connections are not supported",
-        ),
-        (
-            Joined,
-            r"cat\(\) in the forward joins outputs of a layer; expected blocks of the input; "
-            r"branches and skip connections are not",
-        ),
-        (
             Branching,
             "cannot be traced: got .*; expected one that runs the same steps for every row, "
             "without if or for",
-        ),
-        (
-            Smooth,
-            r"sigmoid\(\) in the forward is not piecewise-linear, so no exact answer exists; "
-            r"retrain with 'hardsigmoid'",
         ),
         (Unknown, r"cumsum\(\) in the forward is not supported; expected Linear, ReLU"),
     ],

@@ -42,7 +42,7 @@ def expected(network: Network, person: Vector) -> list[Fraction]:
         for table in network.first.tables:
             row = table.numbers.tolist().index(person[table.column])
             values[neuron] += Fraction(float(table.rows[row, neuron]))
-    for activation, layer in network.steps:
+    for activation, layer in network.piecewise_steps:
         values = [activated(activation, neuron, value) for neuron, value in enumerate(values)]
         values = [
             sum((w * v for w, v in zip(fractions(row), values, strict=True)), Fraction(float(bias)))

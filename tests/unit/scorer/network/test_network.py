@@ -47,8 +47,8 @@ NETWORK = Network.from_layers([FIRST, LAST])
             r"unknown activation: got 'Relu'; expected one of .*; did you mean 'relu'\?",
         ),
         (
-            lambda: Network.from_layers([FIRST, LAST], activation="tanh"),
-            "the activation 'tanh' is not piecewise-linear.* retrain with 'hardtanh'",
+            lambda: Network.from_layers([FIRST, LAST], activation="exp"),
+            "the activation 'exp' is not piecewise-linear.* retrain with 'softplus'",
         ),
         (
             lambda: Network(Columns(np.zeros(3), np.ones((3, 1))), (TWO,), (Affine(*THREE),)),

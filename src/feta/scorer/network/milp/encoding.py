@@ -119,7 +119,7 @@ def encode_layers(
         for box, factors in zip(boxes, network.factors, strict=False)
     ]
     z = encode_first(program, first, network.factors[0], scaled[0], inputs)
-    steps = zip(network.network.steps, scaled, scaled[1:], strict=False)
+    steps = zip(network.network.piecewise_steps, scaled, scaled[1:], strict=False)
     for (activation, layer), before, after in steps:
         a = encode_activation(program, activation, z, before)
         z = encode_affine(program, layer, a, after)

@@ -79,7 +79,7 @@ def _rescaled(network: Network, factors: list[Vector]) -> Network:
     slopes = first.slopes * factors[0][:, None]
     first = replace(first, bias=first.bias * factors[0], slopes=slopes, tables=tables)
     layers, activations = [], []
-    for index, (activation, layer) in enumerate(network.steps):
+    for index, (activation, layer) in enumerate(network.piecewise_steps):
         before, after = factors[index], factors[index + 1]
         activations.append(_rescaled_activation(activation, before))
         layers.append(Affine(layer.weight / before * after[:, None], layer.bias * after))

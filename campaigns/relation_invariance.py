@@ -1,0 +1,90 @@
+"""Campaign: fair decisions of plausible people depend on the other columns only.
+
+    python -m campaigns.relation_invariance [--rows 1000000] [--exhaustive 20000]
+
+German credit, with combinations of age, status and employment learned from the table. People get
+other sensitive values, plausible or not, in batches of different sizes and orders. Everybody with
+the same other columns must get one decision, and all decisions have one hash for both engines.
+"""
+
+import argparse
+import hashlib
+import sys
+import time
+from collections import Counter
+from dataclasses import replace
+
+import numpy as np
+
+import feta
+from campaigns.result import finish
+from feta import datasets
+from feta.arrays import Matrix
+from feta.cli.demo import train_model
+from feta.relation.constrained import Constrained
+from feta.relation.learning import learn_support
+
+LEAST = 3
+
+
+def main() -> None:
+    """Run the campaign."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--rows", type=int, default=1_000_000)
+    parser.add_argument("--exhaustive", type=int, default=20_000)
+    options = parser.parse_args()
+    started, counts = time.perf_counter(), Counter[str]()
+    dataset = datasets.load("german")
+    people = dataset.space.encode(dataset.frame)
+    plain = train_model(dataset, people, np.arange(len(people)) < 800, 0)
+    relation = Constrained.of(
+        plain.space,
+        learn_support(plain.space, people, ["employed_since", "age"], LEAST),
+        learn_support(plain.space, people, ["personal_status", "housing", "age"], LEAST),
+    )
+    model = replace(plain, relation=relation, threshold=None)
+    for vote in ("majority", "mean_score"):
+        predictor = feta.FairPredictor.fitted(
+            model,
+            people,
+            vote=vote,
+            level=None,
+        )
+        counts.update(_decided(predictor, people, options.rows // 2, options.exhaustive // 2))
+    sys.exit(finish(counts, started))
+
+
+def _decided(
+    predictor: feta.FairPredictor, people: Matrix, n_rows: int, n_exhaustive: int
+) -> Counter[str]:
+    """Decide people with other sensitive values; return counts, WRONG if decisions differ."""
+    model, rng, counts = predictor.model, np.random.default_rng(1), Counter[str]()
+    sizes = np.array([model.relation.count(person) for person in people])
+    people = people[sizes > 0]
+    hashes = {}
+    for engine, rows in (("lattice", n_rows), ("exhaustive", n_exhaustive)):
+        asked = replace(predictor, engine=engine)
+        known: dict[int, bool] = {}
+        done = 0
+        while done < rows:
+            size = int(rng.integers(1, 2000 if engine == "lattice" else 50))
+            chosen = rng.integers(0, len(people), min(size, rows - done))
+            if not done:
+                chosen = np.arange(len(people))[:rows]
+            ids = rng.integers(0, model.space.lattice.size, len(chosen))
+            moved = model.space.lattice.moved(people[chosen], ids)
+            for row, decision in zip(chosen.tolist(), asked.decide(moved).tolist(), strict=True):
+                if known.setdefault(row, decision) != decision:
+                    counts[f"WRONG: decisions of one class differ, {engine}"] += 1
+            done += len(chosen)
+        counts[f"rows decided by {engine}"] = done
+        decisions = bytes(known[row] for row in range(len(people)))
+        counts["people"] = len(people)
+        hashes[engine] = hashlib.sha256(decisions).hexdigest()
+    print(f"hashes: {hashes}")
+    counts["WRONG: two hashes"] += len(set(hashes.values())) - 1
+    return +counts
+
+
+if __name__ == "__main__":
+    main()

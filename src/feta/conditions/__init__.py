@@ -1,0 +1,1 @@
+"""Conditions on people: one grammar, one parser, one exact evaluation."""

@@ -1,0 +1,1 @@
+"""Questions about everybody whom a schema allows: proofs, draws, regions."""
