@@ -1,8 +1,9 @@
 """Bounds on the rounding errors of floating-point formats.
 
-All tolerances of the program are defined here. The bounds hold for any order of summation, with
-or without fused multiply-add. They also hold if subnormal numbers are flushed to zero, which a
-library compiled with -ffast-math enables for the whole process.
+All tolerances of the program are defined here, and docs/explanation/rounding.md proves the bounds.
+They hold for any order of summation, with or without fused multiply-add. They also hold if
+subnormal numbers are flushed to zero, which a library compiled with -ffast-math enables for the
+whole process.
 """
 
 from dataclasses import dataclass

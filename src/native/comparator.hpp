@@ -1,6 +1,7 @@
 // Comparator: compares scores with the rule. All points within the error bounds must get the same
 // class, or the result is `undecided`.
 #pragma once
+#include "arithmetic.hpp"
 #include "spec.hpp"
 
 namespace feta {
@@ -23,8 +24,8 @@ int decide(const RuleSpec& rule, const Scores& scores, double center, double hal
         case RuleKind::tolerance: {
             // If all counterparts lie in center ± half, no two differ by more than 2 · half.
             const double distance = scores.value(0) - center;
-            const double radius =
-                scores.radius(0) + 0x1p-50 * (std::abs(scores.value(0)) + std::abs(center) + half);
+            const double radius = scores.radius(0) + difference64 * (std::abs(scores.value(0)) +
+                                                                     std::abs(center) + half);
             if (std::abs(distance) + radius < half) return 0;
             if (std::abs(distance) - radius > half) return 1;
             return undecided;

@@ -226,6 +226,8 @@ template <class Int> class SizedKernel final : public Kernel {
 
 }  // namespace
 
+LaneSums::~LaneSums() = default;
+
 std::unique_ptr<Kernel> make(ForestSpec spec) {
     if (spec.wide) return std::make_unique<SizedKernel<Wide>>(std::move(spec));
     return std::make_unique<SizedKernel<int64_t>>(std::move(spec));

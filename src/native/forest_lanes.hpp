@@ -59,7 +59,7 @@ struct LaneLimits {
 
 class LaneSums {
   public:
-    virtual ~LaneSums() = default;
+    virtual ~LaneSums();
     // Write the places of the bits of the words from `begin` to before `end`; return their number.
     // There is room for `list_padding` more.
     virtual size_t list(const uint64_t* words, size_t begin, size_t end, uint32_t* to) const = 0;

@@ -2,6 +2,7 @@
 #pragma once
 #include <cmath>
 
+#include "arithmetic.hpp"
 #include "forest_boxes.hpp"
 
 namespace feta {
@@ -44,12 +45,13 @@ class Replayed {
         const auto error = [&](int k) {
             const double replayed = scores[size_t(k)], value = exact[size_t(k)];
             return std::abs(replayed - value) + spec.source_error + errors[size_t(k)] +
-                   0x1p-50 * (std::abs(replayed) + std::abs(value)) + 0x1p-1000;
+                   difference64 * (std::abs(replayed) + std::abs(value)) + floor64;
         };
         if (rule.kind == RuleKind::threshold)
-            return std::abs(exact[0] - rule.value) > error(0) + 0x1p-50 * std::abs(rule.value);
+            return std::abs(exact[0] - rule.value) > error(0) + difference64 * std::abs(rule.value);
         if (rule.kind == RuleKind::tolerance)
-            return std::abs(exact[0] - center) + error(0) + 0x1p-50 * (std::abs(center) + half) <
+            return std::abs(exact[0] - center) + error(0) +
+                       difference64 * (std::abs(center) + half) <
                    half;
         const int best = int(std::max_element(exact.begin(), exact.end()) - exact.begin());
         const auto leads = [&](int k) {

@@ -10,7 +10,7 @@ namespace FETA_ISA {
 // A node is one tree node per axis. `clear` keeps the memory, so that the next person reuses it.
 class Frontier {
   public:
-    explicit Frontier(int axes) : axes(size_t(axes)) {}
+    explicit Frontier(int n_axes) : axes(size_t(n_axes)) {}
     bool empty() const { return heap.empty(); }
     void clear() {
         heap.clear();

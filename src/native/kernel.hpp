@@ -5,11 +5,16 @@
 #include <vector>
 
 #include "spec.hpp"
+#include "tree.hpp"
 
 namespace feta {
 
 // One row per person; `Outcome` in search.hpp describes the fields.
 struct Results {
+    Results();
+    Results(Results&&) noexcept;
+    Results& operator=(Results&&) noexcept;
+    ~Results();
     size_t classes = 2;
     std::vector<uint64_t> counts;  // (people, classes)
     std::vector<uint8_t> runtime_safe, finished, has_match;
@@ -61,12 +66,33 @@ struct MeanSpec {
 // A vote in the format of one kernel.
 class MeanVote {
   public:
-    virtual ~MeanVote() = default;
+    virtual ~MeanVote();
+};
+
+// For tests of the error bounds: what the kernel proves and computes for one person.
+struct NodeBounds {
+    NodeBounds();
+    NodeBounds(NodeBounds&&) noexcept;
+    NodeBounds& operator=(NodeBounds&&) noexcept;
+    ~NodeBounds();
+    size_t outputs = 0;
+    std::vector<double> low, high;                          // (nodes, outputs): of the scores
+    std::vector<double> backward_low, backward_high;        // (nodes): of a single score
+    std::vector<double> source_errors, errors32, errors64;  // (outputs): of scores at a point
+    std::vector<double> scores32, scores64;                 // (points, outputs)
+};
+
+// Nodes and points of one person: tree nodes, and values, (count, axes).
+struct NodesAndPoints {
+    const int32_t* nodes = nullptr;
+    size_t n_nodes = 0;
+    const int32_t* points = nullptr;
+    size_t n_points = 0;
 };
 
 class Kernel {
   public:
-    virtual ~Kernel() = default;
+    virtual ~Kernel();
     virtual Results tally(const People&, const ListedAssignments*, const Options&) = 0;
     virtual Results find(const People&, const int32_t* reference, const double* centers,
                          double half, const Options&) = 0;
@@ -84,10 +110,13 @@ class Kernel {
     virtual std::unique_ptr<MeanVote> mean_vote(const MeanSpec&) = 0;
     virtual bool means(const double* rows, size_t count, const MeanVote&, const Options&,
                        int32_t* decisions) = 0;
+
+    virtual NodeBounds node_bounds(const People& person, const NodesAndPoints&) = 0;
 };
 
-// kernel.inc is compiled once per instruction set; each copy defines one of these.
-std::unique_ptr<Kernel> make_portable(const ModelSpec&);
-std::unique_ptr<Kernel> make_avx2(const ModelSpec&);
+// kernel.inc is compiled once per instruction set; each copy defines one of these. Everything else
+// is compiled once. A kernel refers to the model, which must outlive it; there is one tree per axis.
+std::unique_ptr<Kernel> make_portable(const ModelSpec&, const Tree* trees);
+std::unique_ptr<Kernel> make_avx2(const ModelSpec&, const Tree* trees);
 
 }  // namespace feta

@@ -1,3 +1,3 @@
-#define FETA_ISA portable
+#define FETA_ISA isa_portable
 #define FETA_MAKE make_portable
 #include "kernel.inc"

@@ -94,7 +94,7 @@ class IsaMeanVote final : public MeanVote {
     // Return bounds of the contribution of a counterpart with the score value ± error.
     Range contribution(double value, double error) const {
         // The other terms cover the rounding of value ± radius, and numbers flushed to zero.
-        const double radius = error * (1 + 0x1p-50) + 0x1p-50 * std::abs(value) + 0x1p-1000;
+        const double radius = error * few64 + difference64 * std::abs(value) + floor64;
         if (!steps.empty()) return steps.at(value, radius);
         return {value - radius, value + radius};
     }

@@ -55,7 +55,7 @@ template <class T> struct Activation {
                 // A break is rounded to the format, which shifts the kink.
                 rounds |= at != 0;
                 const double shifted = 2.0 * double(steepest[n]) * double(bound_of(at));
-                offset[n] = std::max(offset[n], T(shifted * (1 + 0x1p-20)));
+                offset[n] = std::max(offset[n], T(shifted * to_float32));
             }
     }
 
@@ -66,7 +66,7 @@ template <class T> struct Activation {
     // a number below the smallest normal one.
     static T bound_of(double number) {
         const double size = std::abs(number);
-        return T(is_copied(size) ? size : size * (1 + 0x1p-20) + underflow_floor);
+        return T(is_copied(size) ? size : size * to_float32 + underflow_floor);
     }
 
     // Return the activation of one neuron at z, per lane.
@@ -116,7 +116,7 @@ template <class T> struct Layer {
                 magnitudes[size_t(i) * width + o] = T(std::abs(w));
                 magnitudes64[size_t(i) * width + o] = std::abs(w) + underflow_floor;
             }
-            norms[o] = T(norm * (1 + 0x1p-20));
+            norms[o] = T(norm * to_float32);
         }
     }
 };
@@ -152,7 +152,7 @@ template <class T> struct AxisTree {
                     const double magnitude = std::abs(from.center[f]) + std::abs(from.generator[f]);
                     // Covers at least twice the rounding of center and generator to the format.
                     const double out =
-                        (from.rest[f] + 4 * Format<T>::unit * magnitude) * (1 + 0x1p-20);
+                        (from.rest[f] + 4 * Format<T>::unit * magnitude) * to_float32;
                     rest[size_t(r) * width + n] = T(out + 2 * Format<T>::tiny);
                 }
         }
@@ -176,7 +176,7 @@ template <class T> struct Network {
     std::vector<AxisTree<T>> trees;
     std::vector<Layer<T>> layers;
 
-    void make(const ModelSpec& from, const std::vector<Tree>& built) {
+    void make(const ModelSpec& from, const Tree* built) {
         neurons = from.neurons;
         width = padded<T>(neurons);
         axes = int(from.axes.size());

@@ -12,8 +12,8 @@ class Roots {
   public:
     static constexpr int lanes = lanes_of<float>;
 
-    Roots(const ModelSpec& spec, const Network<float>& net32, const Network<double>& net64)
-        : spec(spec), net32(net32), net64(net64), zonotope(net32),
+    Roots(const ModelSpec& model, const Network<float>& network32, const Network<double>& network64)
+        : spec(model), net32(network32), net64(network64), zonotope(net32),
           centers(size_t(lanes) * net32.width), boxes(centers.size()), magnitudes32(centers.size()),
           cancelled_magnitude(net32.width), centers64(centers.size()), magnitudes64(centers.size()),
           axis_magnitudes(size_t(net32.neurons), 0.0),
@@ -28,7 +28,7 @@ class Roots {
                     largest = std::max(largest, axis.magnitudes[size_t(v) * net32.neurons + n]);
                 if (axis.real)
                     largest = std::abs(axis.slopes[n]) *
-                              std::max(std::abs(axis.low), std::abs(axis.high)) * (1 + 0x1p-50);
+                              std::max(std::abs(axis.low), std::abs(axis.high)) * few64;
                 axis_magnitudes[n] += largest;
             }
         for (int n = 0; n < net32.neurons; ++n)
@@ -53,9 +53,9 @@ class Roots {
             centers64[at + n] = c;
             magnitudes64[at + n] = magnitude;
             centers[at + n] = float(c);
-            boxes[at + n] = float((rounding * magnitude + 2 * Format<float>::unit * std::abs(c)) *
-                                  (1 + 0x1p-20)) +
-                            float(2 * Format<float>::tiny);
+            boxes[at + n] =
+                float((rounding * magnitude + 2 * Format<float>::unit * std::abs(c)) * to_float32) +
+                float(2 * Format<float>::tiny);
             magnitudes32[at + n] = outward(magnitude);
         }
     }
@@ -99,7 +99,8 @@ class Roots {
             const double magnitude =
                 magnitudes64[size_t(lane) * net32.width + n] + spec.cancelled_magnitude[n];
             out[0][n] =
-                (first * magnitude + 5 * (spec.columns + 1) * Format<double>::tiny) * (1 + 0x1p-30);
+                (first * magnitude + point_flushes * (spec.columns + 1) * Format<double>::tiny) *
+                sum64;
         }
         propagate_errors(lane, out);
     }
@@ -134,7 +135,8 @@ class Roots {
                         activation.steepest[i] * (double(largest_values.before[k][at]) + e) +
                         activation.offset[i];
                     e = e * activation.steepest[i] * (1 + 8 * unit) +
-                        (activation.rounds ? activation_rounding * before + 5 * tiny : 0);
+                        (activation.rounds ? activation_rounding * before + point_flushes * tiny
+                                           : 0);
                 }
                 input_errors[size_t(i)] =
                     e + rounding * (double(largest_values.after[k][at]) + 2 * e) + tiny;
@@ -146,8 +148,8 @@ class Roots {
                 absolute_sums<1>(layer, first, &errors_after[size_t(first)]);
             for (int o = 0; o < layer.width; ++o)
                 errors_after[o] = (errors_after[o] + rounding * layer.bias_magnitudes64[o] +
-                                   5 * (layer.inputs + 1) * tiny) *
-                                  (1 + 0x1p-30);
+                                   point_flushes * (layer.inputs + 1) * tiny) *
+                                  upward<double>(layer.inputs);
         }
     }
 
@@ -163,7 +165,7 @@ class Roots {
 
     // Round up to float32.
     static float outward(double magnitude) {
-        return float(magnitude * (1 + 0x1p-20)) + float(Format<float>::tiny);
+        return float(magnitude * to_float32) + float(Format<float>::tiny);
     }
 };
 

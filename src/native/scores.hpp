@@ -19,18 +19,17 @@ template <class T> struct NodeScores {
     }
     double radius(int o) const {
         if (z.single_output())
-            return (double(z.high()[lane]) - z.low()[lane]) / 2 * (1 + 0x1p-30) +
-                   source_rounding[o] + source_error;
+            return (double(z.high()[lane]) - z.low()[lane]) / 2 * sum64 + source_rounding[o] +
+                   source_error;
         double sum = z.box(o)[lane];
         for (int g = 0; g < z.generators(); ++g) sum += std::abs(double(z.generator(g, o)[lane]));
-        return sum * (1 + 0x1p-30) + source_rounding[o] + source_error;
+        return sum * sum64 + source_rounding[o] + source_error;
     }
     double radius(int first, int second) const {
         double sum = double(z.box(first)[lane]) + z.box(second)[lane];
         for (int g = 0; g < z.generators(); ++g)
             sum += std::abs(double(z.generator(g, first)[lane]) - z.generator(g, second)[lane]);
-        return sum * (1 + 0x1p-30) + source_rounding[first] + source_rounding[second] +
-               source_error;
+        return sum * sum64 + source_rounding[first] + source_rounding[second] + source_error;
     }
 };
 
@@ -48,7 +47,7 @@ template <class T> struct PointScores {
     double radius(int o) const { return error(o) + source_error; }
     double radius(int first, int second) const {
         return error(first) + error(second) + source_error +
-               0x1p-50 * (std::abs(value(first)) + std::abs(value(second)));
+               difference64 * (std::abs(value(first)) + std::abs(value(second)));
     }
 };
 
@@ -99,8 +98,11 @@ struct Objective {
                        }
                        for (int g = 0; g < z.generators(); ++g) {
                            double sum = 0;
-                           for (int o = 0; o < outputs; ++o)
-                               sum += direction[o] * z.generator(g, o)[lane];
+                           for (int o = 0; o < outputs; ++o) {
+                               const double part = direction[o] * z.generator(g, o)[lane];
+                               sum += part;
+                               magnitude += std::abs(part);
+                           }
                            radius += std::abs(sum);
                        }
                    })
@@ -127,10 +129,12 @@ struct Objective {
     template <class Row> std::pair<double, double> enclose(Row row) const {
         const double infinity = std::numeric_limits<double>::infinity();
         double low = smallest ? infinity : -infinity, high = low;
+        // Lemma 13: a row sums one product per output and an offset.
+        const double rounding = gamma(Format<double>::unit, outputs + 2, kernel_extra_roundings);
         for (int r = 0; r < rows; ++r) {
             double center = offsets[r], magnitude = std::abs(center), radius = 0;
             row(directions + size_t(r) * outputs, center, magnitude, radius);
-            radius = radius * (1 + 0x1p-30) + 0x1p-48 * magnitude;
+            radius = radius * sum64 + rounding * magnitude;
             if (!(radius < infinity) || !(std::abs(center) < infinity))
                 return {-infinity, infinity};  // overflow or NaN: no bound
             low = smallest ? std::min(low, center - radius) : std::max(low, center - radius);

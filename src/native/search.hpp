@@ -101,7 +101,17 @@ class Search {
     // may be empty if sign · score is provably below `floor`.
     void worst_real(Outcome& out, double sign, double floor, const Limits& limits);
 
+    // Bound nodes and score points, in search_bounds.hpp.
+    void bound_and_score(const NodesAndPoints& query, NodeBounds& bounds);
+
   private:
+    // What a query asks for; `start` sets it.
+    struct Mode {
+        int reference = undecided;    // class of the person in `find`, otherwise undecided
+        double center = 0, half = 0;  // of the band of a tolerance
+        bool majority_only = false;   // stop at a certain majority
+    };
+
     const ModelSpec& spec;
     const Network<float>& net32;
     const Network<double>& net64;
@@ -118,9 +128,8 @@ class Search {
     std::vector<int32_t> ids, children, coordinates, stack;
     bool errors64_ready = false;
     std::vector<std::vector<double>> errors64;
-    double band_center = 0, band_half = 0, source_error = 0;
-    int reference = undecided;   // class of the person in `find`, otherwise undecided
-    bool majority_only = false;  // stop at a certain majority
+    double source_error = 0;
+    Mode mode;
     Frontier frontier;
     std::vector<std::pair<double, double>> ranges =
         std::vector<std::pair<double, double>>(max_points);
@@ -139,7 +148,8 @@ class Search {
         }
     };
 
-    void start(Outcome& out) {
+    void start(Outcome& out, const Mode& of_query) {
+        mode = of_query;
         out.counts.assign(size_t(std::max(2, spec.rule.classes)), 0);
         out.undecided_ids.clear();
         source_error = spec.source_error;
@@ -148,7 +158,6 @@ class Search {
         out.has_match = false;
         out.assignment_id = out.bounded_nodes = out.scored_points = 0;
         out.real_value = out.best_score = out.upper_bound = 0;
-        majority_only = false;
         candidates.clear();
         candidates_after_pruning = 0;
         frontier.clear();

@@ -9,7 +9,7 @@ namespace FETA_ISA {
 
 inline int Search::decide_root(Outcome& out) {
     out.bounded_nodes = 1;
-    const int root_decision = decide(spec.rule, root(), band_center, band_half);
+    const int root_decision = decide(spec.rule, root(), mode.center, mode.half);
     if (root_decision != undecided) {
         out.counts[size_t(root_decision)] += total;
         return root_decision;
@@ -25,14 +25,14 @@ inline double Search::key_of(const NodeScores<float>& node) const {
     double key = 0;
     if (spec.rule.kind == RuleKind::threshold) {
         const double distance = node.value(0) - spec.rule.value;
-        const bool reference_above = (reference == 1) == spec.rule.above;
-        if (reference == undecided)
+        const bool reference_above = (mode.reference == 1) == spec.rule.above;
+        if (mode.reference == undecided)
             key = std::abs(distance) / (node.radius(0) + 1e-300);
         else
             key = (reference_above ? -distance : distance) + node.radius(0);
     }
     if (spec.rule.kind == RuleKind::tolerance)
-        key = std::abs(node.value(0) - band_center) + node.radius(0);
+        key = std::abs(node.value(0) - mode.center) + node.radius(0);
     return key == key ? key : 0.0;
 }
 
@@ -69,7 +69,8 @@ inline void Search::expand(Outcome& out, const Limits& limits) {
             keys[n_undecided] = key_of(node(l));
             undecided_lanes[n_undecided++] = l;
         }
-    if (n_undecided == 0 || out.has_match || (majority_only && lead_is_final(out.counts, total)))
+    if (n_undecided == 0 || out.has_match ||
+        (mode.majority_only && lead_is_final(out.counts, total)))
         return;
     zonotope.tighten(zonotope.sides(spec.rule.value));
     for (int k = 0; k < n_undecided && !out.has_match; ++k)
@@ -79,11 +80,11 @@ inline void Search::expand(Outcome& out, const Limits& limits) {
 
 // Count the counterparts of a bounded node if it is decided; return whether it is.
 inline bool Search::count_node(Outcome& out, int lane) {
-    const int decision = decide(spec.rule, node(lane), band_center, band_half);
+    const int decision = decide(spec.rule, node(lane), mode.center, mode.half);
     if (decision == undecided) return false;
     const int32_t* child = &children[size_t(lane) * axes];
     out.counts[size_t(decision)] += count_of(child);
-    if (reference != undecided && decision != reference) {
+    if (mode.reference != undecided && decision != mode.reference) {
         for (int a = 0; a < axes; ++a)
             coordinates[a] = net32.trees[a].order[net32.trees[a].begin[child[a]]];
         record_match(out, assignment_id_of(coordinates.data()));

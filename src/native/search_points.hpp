@@ -24,18 +24,18 @@ inline void Search::score_leaves(double min_key) {
 inline int Search::decide_point32(int point) const {
     const PointScores<float> scores{points32, point, roots.kernel_errors(person),
                                     roots.source_rounding(person), source_error};
-    return decide(spec.rule, scores, band_center, band_half);
+    return decide(spec.rule, scores, mode.center, mode.half);
 }
 
 // Decide all scored points: in float32, then in float64; the others remain undecided.
 inline void Search::decide_points(Outcome& out) {
     out.scored_points += uint64_t(points32.count());
-    if (reference == undecided && spec.rule.kind == RuleKind::threshold &&
+    if (mode.reference == undecided && spec.rule.kind == RuleKind::threshold &&
         count_decided_points(out))
         return;
     for (int p = 0; p < points32.count(); ++p) {
         int decision = decide_point32(p);
-        if (decision == undecided || reference != undecided)
+        if (decision == undecided || mode.reference != undecided)
             points32.coordinates(p, coordinates.data());
         if (decision == undecided) decision = decide_point64(coordinates.data(), out);
         if (decision == undecided) {
@@ -43,7 +43,7 @@ inline void Search::decide_points(Outcome& out) {
             continue;
         }
         ++out.counts[size_t(decision)];
-        if (reference != undecided && decision != reference) {
+        if (mode.reference != undecided && decision != mode.reference) {
             record_match(out, assignment_id_of(coordinates.data()));
             return;
         }
@@ -55,14 +55,14 @@ inline void Search::decide_points(Outcome& out) {
 inline bool Search::count_decided_points(Outcome& out) const {
     const double radius = roots.kernel_errors(person)[0] + roots.source_rounding(person)[0] +
                           source_error + 4 * Format<float>::unit * std::abs(spec.rule.value);
-    const float threshold32 = float(spec.rule.value), radius32 = float(radius * (1 + 0x1p-20));
+    const float threshold32 = float(spec.rule.value), radius32 = float(radius * to_float32);
     if (!(radius32 < std::numeric_limits<float>::max())) return false;
     const float* scores = points32.scores(0);
     int above = 0, below = 0;
     for (int p = 0; p < points32.count(); ++p) {
         // The second term covers the rounding of the difference.
         const float distance = scores[p] - threshold32,
-                    limit = radius32 + 0x1p-22f * std::abs(distance);
+                    limit = radius32 + difference32 * std::abs(distance);
         above += distance > limit;
         below += -distance > limit;
     }
@@ -91,11 +91,11 @@ inline int Search::decide_point64(const int32_t* point_coordinates, Outcome& out
     score64(point_coordinates);
     const PointScores<double> with_source{points64, 0, error64(), roots.source_rounding(person),
                                           source_error};
-    const int decision = decide(spec.rule, with_source, band_center, band_half);
+    const int decision = decide(spec.rule, with_source, mode.center, mode.half);
     if (decision != undecided) return decision;
     out.runtime_safe = false;
     const PointScores<double> kernel_only{points64, 0, error64(), nullptr, 0.0};
-    return decide(spec.rule, kernel_only, band_center, band_half);
+    return decide(spec.rule, kernel_only, mode.center, mode.half);
 }
 
 }  // namespace FETA_ISA

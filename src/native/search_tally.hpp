@@ -6,8 +6,9 @@ namespace feta {
 namespace FETA_ISA {
 
 inline void Search::tally(Outcome& out, bool majority, const Limits& limits) {
-    start(out);
-    majority_only = majority;
+    Mode asked;
+    asked.majority_only = majority;
+    start(out, asked);
     if (decide_root(out) != undecided) return;
     while (!frontier.empty() && !(majority && lead_is_final(out.counts, total))) {
         if (out_of_budget(out, limits)) return;
@@ -18,8 +19,8 @@ inline void Search::tally(Outcome& out, bool majority, const Limits& limits) {
 inline void Search::tally_listed(Outcome& out, const uint64_t* assignment_ids,
                                  const uint64_t* votes, size_t n_listed, uint64_t total_votes,
                                  bool majority, const Limits& limits) {
-    start(out);
-    const int root_decision = decide(spec.rule, root(), band_center, band_half);
+    start(out, Mode{});
+    const int root_decision = decide(spec.rule, root(), mode.center, mode.half);
     if (root_decision != undecided) {
         out.counts[size_t(root_decision)] += total_votes;
         return;

@@ -13,7 +13,7 @@ constexpr uint64_t min_points_to_tighten = 32;
 
 inline void Search::worst(Outcome& out, const Objective& objective, double floor, bool approximate,
                           const Limits& limits) {
-    start(out);
+    start(out, Mode{});
     Cutoff cutoff{floor, floor,
                   approximate ? 8 * objective.error(roots.kernel_errors(person)) : 0.0};
     std::fill(ids.begin(), ids.end(), 0);

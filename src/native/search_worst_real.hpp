@@ -9,7 +9,7 @@ namespace feta {
 namespace FETA_ISA {
 
 inline void Search::worst_real(Outcome& out, double sign, double floor, const Limits& limits) {
-    start(out);
+    start(out, Mode{});
     const int axis = real_axis;
     double largest = floor, error = 0;
     Cutoff cutoff{floor, floor, 0.0};
@@ -38,7 +38,7 @@ inline void Search::worst_real(Outcome& out, double sign, double floor, const Li
             out.scored_points += uint64_t(count);
             for (int l = 0; l < count; ++l) {
                 const double upper = trace.upper_bound(l) + error,
-                             high = upper + 0x1p-50 * std::abs(upper);
+                             high = upper + difference64 * std::abs(upper);
                 largest = high == high ? std::max(largest, high)
                                        : std::numeric_limits<double>::infinity();
                 if (!(trace.best_score(l) > out.best_score) && out.has_match) continue;

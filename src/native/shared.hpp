@@ -48,18 +48,18 @@ class SharedColumns {
     // valid row but never accepts an invalid one. One-hot columns are integers from 0 to 1.
     bool check(const double* row, uint64_t& hash) const {
         const V magic = broadcast(0x1.8p52);  // adding it rounds to an integer
-        I valid = ~I{}, sum{};
+        I valid = ~I{};
+        U sum{};
         for (size_t v = 0; v < vectors; ++v) {
             const size_t at = v * lanes;
             const V x = load_columns(row, v);
             const I inside = (x >= load(&low[at])) & (x <= load(&high[at]));  // false for NaN
             valid &= (inside & ((x + magic - magic == x) | load_int64(&may_be_fraction[at]))) |
                      load_int64(&not_shared[at]);
-            const I bits = (I)(x + V{});  // turns −0.0 into 0.0
-            sum += ((bits ^ bits >> 32) & 0xffffffff) * load_int64(&hash_factors[at]);
+            const U bits = (U)(x + V{});  // turns −0.0 into 0.0
+            sum += ((bits ^ bits >> 32) & 0xffffffff) * (U)load_int64(&hash_factors[at]);
         }
-        uint64_t mixed =
-            uint64_t(sum[0]) + 3 * uint64_t(sum[1]) + 5 * uint64_t(sum[2]) + 7 * uint64_t(sum[3]);
+        uint64_t mixed = sum[0] + 3 * sum[1] + 5 * sum[2] + 7 * sum[3];
         mixed = (mixed ^ mixed >> 32) * 0xff51afd7ed558ccdu;
         hash = mixed ^ mixed >> 32;
         if (!all<double>(valid)) return false;
@@ -122,6 +122,7 @@ class SharedColumns {
     static constexpr size_t lanes = size_t(lanes_of<double>);
     using V = Vec<double>;
     using I = Mask<double>;
+    typedef uint64_t U __attribute__((vector_size(32)));  // its sums and products wrap
     struct GroupBits {  // columns of a one-hot group within one word of 64 columns
         int32_t group;
         size_t word;

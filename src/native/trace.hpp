@@ -22,6 +22,7 @@ class Trace {
           slopes(size_t(network.width)) {
         Array<double> downstream(1, 1.0);  // by output of a layer: largest |d score / d output|
         penalties.resize(net.layers.size());
+        int n_kinks = 0;
         for (size_t k = net.layers.size(); k-- > 0;) {
             const Layer<double>& layer = net.layers[k];
             const Activation<double>& activation = layer.activation;
@@ -29,19 +30,21 @@ class Trace {
             for (int i = 0; i < layer.inputs; ++i)
                 for (size_t o = 0; o < downstream.size() && o < size_t(layer.outputs); ++o)
                     gains[i] += layer.magnitudes64[size_t(i) * layer.width + o] * downstream[o] *
-                                (1 + 0x1p-40);
+                                upward<double>(layer.outputs);
             for (int p = 1; p < activation.pieces; ++p)
                 for (int i = 0; i < layer.inputs; ++i) {
                     const size_t index = size_t(p) * activation.width + i;
                     penalties[k].push_back(gains[i] *
                                            std::abs(activation.slopes[index] -
                                                     activation.slopes[index - activation.width]) *
-                                           (1 + 0x1p-50));
+                                           few64);
                 }
             for (int i = 0; i < layer.inputs; ++i) gains[i] *= activation.steepest[i];
             downstream = gains;
             previous.emplace_back(size_t(layer.inputs) * lanes);
+            n_kinks += int(penalties[k].size());
         }
+        outward = upward<double>(n_kinks);
         std::reverse(previous.begin(), previous.end());
         current = previous;
     }
@@ -88,15 +91,15 @@ class Trace {
             Mask<double> accepted{};
             for (int l = 0; l < lanes; ++l) {
                 if (done[l]) continue;
-                const double allowed = 4 * noise + 0x1p-42 * std::abs(score[l]);
+                const double allowed = 4 * noise + trace_rounding * std::abs(score[l]);
                 // A kink was missed, or the deviation is NaN.
                 if (!(deviation[l] <= allowed) && positions[l] - accepted_at[l] > min_step(l)) {
                     positions[l] = accepted_at[l] + (positions[l] - accepted_at[l]) / 2;
                     continue;
                 }
                 accepted[l] = -1;
-                const double value = sign * score[l], peak = std::max(value, accepted_scores[l]) +
-                                                             deviation[l] * (1 + 0x1p-40);
+                const double value = sign * score[l],
+                             peak = std::max(value, accepted_scores[l]) + deviation[l] * outward;
                 upper[l] = peak == peak ? std::max(upper[l], peak)
                                         : std::numeric_limits<double>::infinity();
                 if (value > best[l]) {
@@ -130,10 +133,11 @@ class Trace {
     // By layer: values before the activation, at the last accepted position and at the current one.
     std::vector<Array<double>> previous, current;
     const std::vector<std::vector<double>>* errors = nullptr;
-    double noise = 0;  // the most that errors alone can add
+    double outward = 1;  // covers the rounding of a sum over all kinks
+    double noise = 0;    // the most that errors alone can add
     double begins[lanes], ends[lanes], best[lanes], best_at[lanes], upper[lanes];
 
-    double min_step(int lane) const { return (ends[lane] - begins[lane]) * 0x1p-44; }
+    double min_step(int lane) const { return (ends[lane] - begins[lane]) * trace_step; }
 
     double next_position(int lane, double at, double step) const {
         const double next = std::max(at + step, at + min_step(lane));  // always advances

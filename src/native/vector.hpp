@@ -65,27 +65,34 @@ template <class T> inline int padded(int n) {
     return (n + lanes_of<T> - 1) / lanes_of<T> * lanes_of<T>;
 }
 
+#if defined(__has_builtin)
+#if __has_builtin(__builtin_shufflevector)
+#define FETA_SHUFFLE(T, a, b, ...) __builtin_shufflevector(a, b, __VA_ARGS__)
+#endif
+#endif
+#if !defined(FETA_SHUFFLE)  // GCC before version 12
+#define FETA_SHUFFLE(T, a, b, ...) __builtin_shuffle(a, b, Mask<T>{__VA_ARGS__})
+#endif
+
 // Transpose rows into lanes: vector n holds element n of every row; vectors are `step` apart.
 inline void transpose(const float* const* rows, size_t from, float* to, size_t step) {
     typedef Vec<float> V;
     V r[8], a[8], b[8];
     for (int k = 0; k < 8; ++k) r[k] = load(rows[k] + from);
     for (int k = 0; k < 8; k += 2) {
-        a[k] = __builtin_shufflevector(r[k], r[k + 1], 0, 8, 1, 9, 4, 12, 5, 13);
-        a[k + 1] = __builtin_shufflevector(r[k], r[k + 1], 2, 10, 3, 11, 6, 14, 7, 15);
+        a[k] = FETA_SHUFFLE(float, r[k], r[k + 1], 0, 8, 1, 9, 4, 12, 5, 13);
+        a[k + 1] = FETA_SHUFFLE(float, r[k], r[k + 1], 2, 10, 3, 11, 6, 14, 7, 15);
     }
     for (int k = 0; k < 8; k += 4)
         for (int h = 0; h < 2; ++h) {
-            b[k + 2 * h] =
-                __builtin_shufflevector(a[k + h], a[k + 2 + h], 0, 1, 8, 9, 4, 5, 12, 13);
+            b[k + 2 * h] = FETA_SHUFFLE(float, a[k + h], a[k + 2 + h], 0, 1, 8, 9, 4, 5, 12, 13);
             b[k + 2 * h + 1] =
-                __builtin_shufflevector(a[k + h], a[k + 2 + h], 2, 3, 10, 11, 6, 7, 14, 15);
+                FETA_SHUFFLE(float, a[k + h], a[k + 2 + h], 2, 3, 10, 11, 6, 7, 14, 15);
         }
     for (int k = 0; k < 4; ++k) {
-        store(to + size_t(k) * step,
-              __builtin_shufflevector(b[k], b[k + 4], 0, 1, 2, 3, 8, 9, 10, 11));
+        store(to + size_t(k) * step, FETA_SHUFFLE(float, b[k], b[k + 4], 0, 1, 2, 3, 8, 9, 10, 11));
         store(to + size_t(k + 4) * step,
-              __builtin_shufflevector(b[k], b[k + 4], 4, 5, 6, 7, 12, 13, 14, 15));
+              FETA_SHUFFLE(float, b[k], b[k + 4], 4, 5, 6, 7, 12, 13, 14, 15));
     }
 }
 inline void transpose(const double* const* rows, size_t from, double* to, size_t step) {
@@ -93,12 +100,12 @@ inline void transpose(const double* const* rows, size_t from, double* to, size_t
     V r[4], a[4];
     for (int k = 0; k < 4; ++k) r[k] = load(rows[k] + from);
     for (int k = 0; k < 4; k += 2) {
-        a[k] = __builtin_shufflevector(r[k], r[k + 1], 0, 4, 2, 6);
-        a[k + 1] = __builtin_shufflevector(r[k], r[k + 1], 1, 5, 3, 7);
+        a[k] = FETA_SHUFFLE(double, r[k], r[k + 1], 0, 4, 2, 6);
+        a[k + 1] = FETA_SHUFFLE(double, r[k], r[k + 1], 1, 5, 3, 7);
     }
     for (int k = 0; k < 2; ++k) {
-        store(to + size_t(k) * step, __builtin_shufflevector(a[k], a[k + 2], 0, 1, 4, 5));
-        store(to + size_t(k + 2) * step, __builtin_shufflevector(a[k], a[k + 2], 2, 3, 6, 7));
+        store(to + size_t(k) * step, FETA_SHUFFLE(double, a[k], a[k + 2], 0, 1, 4, 5));
+        store(to + size_t(k + 2) * step, FETA_SHUFFLE(double, a[k], a[k + 2], 2, 3, 6, 7));
     }
 }
 

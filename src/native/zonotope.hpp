@@ -42,11 +42,13 @@ template <class T> class Zonotope {
         }
         n_active.assign(net.layers.size(), 0);
         largest_after.assign(net.layers.size(), V{});
+        largest_before.assign(net.layers.size(), V{});
         first_layer.resize(size_t(net.width) * (network.axes + 2) * lanes);
         for (auto& row : coefficients) row.resize(size_t(network.widest) * lanes);
         for (const Layer<T>& layer : net.layers)
             kernel_rounding.push_back(
-                rounding_of(layer, {Format<T>::unit, 0.0, HUGE_VAL, kernel_extra_roundings, 0}));
+                rounding_of(layer, {Format<T>::unit, 0.0, HUGE_VAL, kernel_extra_roundings, 0},
+                            network.axes + layer_flushes));
     }
 
     // Set the `n_tracked` arithmetics whose errors `bound_roots` propagates. The first is the
@@ -56,7 +58,7 @@ template <class T> class Zonotope {
             tracked[d] = arithmetics[d];
             tracked_rounding[d].clear();
             for (const Layer<T>& layer : net.layers)
-                tracked_rounding[d].push_back(rounding_of(layer, arithmetics[d]));
+                tracked_rounding[d].push_back(rounding_of(layer, arithmetics[d], point_flushes));
         }
     }
 
@@ -120,23 +122,26 @@ template <class T> class Zonotope {
     std::vector<std::vector<int32_t>> active_ids;
     std::vector<int32_t> n_active;
     std::vector<V, CacheAligned<V>> largest_after;
+    std::vector<V, CacheAligned<V>> largest_before;  // before the activation
     Array<T> first_layer;      // (neurons, rows, lanes): input of the first activation
     Array<T> coefficients[2];  // (neurons, lanes)
     alignas(64) T output_low[lanes], output_high[lanes];
     Mask<T> overflowed{}, all_zero{};
 
-    static LayerRounding rounding_of(const Layer<T>& layer, const TrackedArithmetic& arithmetic) {
-        constexpr double outward = 1 + 0x1p-20;
+    // `flushes`: absolute errors per term of an output.
+    static LayerRounding rounding_of(const Layer<T>& layer, const TrackedArithmetic& arithmetic,
+                                     double flushes) {
         const double g = gamma(arithmetic.unit, layer.inputs, arithmetic.extra_roundings),
                      tiny = std::max(arithmetic.tiny, Format<T>::tiny);
         LayerRounding out;
-        out.rounding = T(g * outward);
-        out.activation = T(gamma(arithmetic.unit, 1, arithmetic.extra_roundings) * outward);
+        out.rounding = T(g * to_float32);
+        out.activation = T(gamma(arithmetic.unit, 1, arithmetic.extra_roundings) * to_float32);
         out.tiny = T(tiny);
         out.overflow = T(g * arithmetic.huge);
         for (int o = 0; o < layer.outputs; ++o)
             out.bias.push_back(
-                T((g * layer.bias_magnitudes64[o] + 5.0 * (layer.inputs + 1) * tiny) * outward));
+                T((g * layer.bias_magnitudes64[o] + flushes * (layer.inputs + 1) * tiny) *
+                  to_float32));
         return out;
     }
 

@@ -51,8 +51,9 @@ template <class T> inline Vec<T> Zonotope<T>::backward(V signs) {
     }
     for (int g = 0; g < n_generators && g < 8; ++g) radius += absolute<T>(generator_sums[g]);
     const V rounding = T(gamma(Format<T>::unit, terms, kernel_extra_roundings)) *
-                           (error_scale + magnitudes + radius + absolute<T>(center)) * T(4) +
-                       broadcast(T(terms) * T(Format<T>::tiny));
+                           (error_scale + magnitudes + radius + absolute<T>(center)) *
+                           T(backward_factor) +
+                       broadcast(T(terms) * T(net.axes + layer_flushes) * T(Format<T>::tiny));
     return center + radius + rounding;
 }
 
@@ -60,7 +61,7 @@ template <class T> inline Vec<T> Zonotope<T>::backward(V signs) {
 template <class T>
 inline void Zonotope<T>::activate_backward(size_t k, T* current, V& constant, V& error_scale) {
     const V zero{};
-    const V largest_before = k ? largest_after[k - 1] : zero;
+    const V largest_inputs = k ? largest_after[k - 1] : zero;
     for (int l = 0; l < n_active[k]; ++l) {
         const int n = active_ids[k][l];
         const T* relaxation = &relaxations[k][4 * size_t(n) * lanes];
@@ -75,13 +76,13 @@ inline void Zonotope<T>::activate_backward(size_t k, T* current, V& constant, V&
             const Layer<T>& layer = net.layers[k - 1];
             constant += relaxed * layer.bias[n];
             error_scale += absolute<T>(relaxed) *
-                           (layer.norms[n] * largest_before + broadcast(std::abs(layer.bias[n])));
+                           (layer.norms[n] * largest_inputs + broadcast(std::abs(layer.bias[n])));
         }
         store(current + n * lanes, relaxed);
     }
-    // Covers coefficients that underflow.
-    error_scale += T(size_t(net.widest) * (net.widest + 2)) * T(Format<T>::tiny) * largest_before *
-                   T(1 / Format<T>::unit);
+    // Covers coefficients that underflow, of this layer's inputs and of those before its weights.
+    error_scale += T(size_t(net.widest) * size_t(net.widest + 2)) * T(Format<T>::tiny) *
+                   (largest_inputs + largest_before[k]) * T(1 / Format<T>::unit);
 }
 
 // Turn the coefficients of the outputs of layer k − 1 into those of its inputs.

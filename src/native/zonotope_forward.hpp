@@ -49,16 +49,16 @@ template <class T> template <bool Root, bool Backward, int G>
 void Zonotope<T>::activate_generators(size_t k, LargestValues<T>* largest_values) {
     const Layer<T>& layer = net.layers[k];
     const Activation<T>& activation = layer.activation;
-    // Covers the dozen roundings of one neuron's bounds, each at most relative to its
-    // magnitude.
-    const V rounding = broadcast(T(gamma(Format<T>::unit, net.axes + 12, kernel_extra_roundings)));
+    // Lemma 6: the roundings of one neuron's bounds, and the numbers flushed to zero.
+    const V rounding =
+        broadcast(T(gamma(Format<T>::unit, net.axes + relu_roundings, kernel_extra_roundings)));
     const V zero{}, one = broadcast(T(1)), inflate = broadcast(inflation),
                     smallest_normal = broadcast(std::numeric_limits<T>::min());
     const V layer_rounding = broadcast(kernel_rounding[k].rounding * inflation),
-            tiny = broadcast(T(2 * Format<T>::tiny));
+            tiny = broadcast(T((net.axes + activation_flushes) * Format<T>::tiny));
     const int generator_count = G ? G : n_generators;
     const bool relu = activation.relu, identity = activation.identity;
-    V sum = zero, sums[n_tracked]{}, largest = zero;
+    V sum = zero, sums[n_tracked]{}, largest = zero, largest_input = zero;
     if constexpr (Root) {
         largest_values->before[k].resize(size_t(layer.inputs) * lanes);
         largest_values->after[k].resize(size_t(layer.inputs) * lanes);
@@ -77,7 +77,7 @@ void Zonotope<T>::activate_generators(size_t k, LargestValues<T>* largest_values
         for (int g = 1; g <= generator_count; ++g)
             generator_sum += absolute<T>(load(x + g * lanes));
         const V before = absolute<T>(c) + generator_sum + b,
-                radius = generator_sum + b + rounding * before;
+                radius = generator_sum + b + (rounding * before + tiny);
         const V low = c - radius, high = c + radius;
         if constexpr (Root)
             store(&largest_values->before[k][size_t(n) * lanes],
@@ -123,7 +123,10 @@ void Zonotope<T>::activate_generators(size_t k, LargestValues<T>* largest_values
         b += layer_rounding * magnitude + tiny;
         store(box, b);
         sum += b;
-        if constexpr (Backward) largest = larger<T>(largest, magnitude);
+        if constexpr (Backward) {
+            largest = larger<T>(largest, magnitude);
+            largest_input = larger<T>(largest_input, before + radius);
+        }
         block.append_active_if(is_active, n);
         if constexpr (Root) {
             store(&largest_values->after[k][size_t(n) * lanes], magnitude * inflate);
@@ -137,7 +140,8 @@ void Zonotope<T>::activate_generators(size_t k, LargestValues<T>* largest_values
                                     activation.offset[n];
                     e = e * activation.steepest[n];
                     if (activation.rounds)
-                        e += layer_constants.activation * value + T(5) * layer_constants.tiny;
+                        e += layer_constants.activation * value +
+                             T(point_flushes) * layer_constants.tiny;
                 }
                 e = (e + layer_constants.rounding * (magnitude * inflate + T(2) * e) +
                      layer_constants.tiny) *
@@ -151,6 +155,7 @@ void Zonotope<T>::activate_generators(size_t k, LargestValues<T>* largest_values
     for (int d = 0; d < n_tracked; ++d) error_sums[d] = sums[d];
     if constexpr (Backward) {
         largest_after[k] = largest * inflate;
+        largest_before[k] = largest_input * inflate;
         n_active[k] = block.n_active();
         for (int l = 0; l < n_active[k]; ++l) active_ids[k][l] = block.active(l);
     }
@@ -178,13 +183,16 @@ inline void Zonotope<T>::activate_piecewise(const Activation<T>& activation, int
     }
     const V magnitude = (activation.steepest[n] + absolute<T>(slope)) * (absolute<T>(c) + radius) +
                         activation.offset[n];
-    const V rounding = T(gamma(Format<T>::unit, net.axes + 6, kernel_extra_roundings)) * magnitude +
-                       T(8 * Format<T>::tiny);
+    const V rounding =
+        T(gamma(Format<T>::unit, net.axes + piecewise_roundings, kernel_extra_roundings)) *
+            magnitude +
+        T((net.axes + activation_flushes) * Format<T>::tiny);
     slope_out = slope;
     intercept_above = highest + rounding;
     intercept_below = lowest - rounding;
     c = slope * c + (lowest + highest) / 2;
-    b = (absolute<T>(slope) * b + (highest - lowest) / 2 + rounding) * upward<T>(6);
+    b = (absolute<T>(slope) * b + (highest - lowest) / 2 + rounding) *
+        upward<T>(piecewise_roundings);
     generator_sum = absolute<T>(slope) * generator_sum * inflation;
     store(x, c);
     for (int g = 1; g <= n_generators; ++g) store(x + g * lanes, slope * load(x + g * lanes));
@@ -220,7 +228,10 @@ template <class T> inline void Zonotope<T>::bound_single_output() {
     V radius = load(block.at(0, 1 + n_generators));
     const V center = load(block.at(0, 0));
     for (int g = 1; g <= n_generators; ++g) radius += absolute<T>(load(block.at(0, g)));
-    radius = (radius + T(8 * Format<T>::unit) * absolute<T>(center)) * inflation;
+    // Lemma 10: eight units of the center cover the rounding of both ends.
+    radius = (radius + T(8 * Format<T>::unit) * absolute<T>(center) +
+              T((net.axes + layer_flushes) * Format<T>::tiny)) *
+             inflation;
     store(output_low, center - radius);
     store(output_high, center + radius);
 }

@@ -97,8 +97,8 @@ template <class T> inline void Zonotope<T>::load_roots(const T* people, const T*
             gamma(arithmetics[d].unit, arithmetics[d].first_terms, arithmetics[d].extra_roundings);
         first_relative[d] = T(
             (g + gamma(Format<double>::unit, arithmetics[0].first_terms, kernel_extra_roundings)) *
-            (1 + 0x1p-20));
-        first_tiny[d] = T(5.0 * (arithmetics[0].first_terms + 1) *
+            to_float32);
+        first_tiny[d] = T(point_flushes * (arithmetics[0].first_terms + 1) *
                           std::max(arithmetics[d].tiny, Format<T>::tiny));
     }
     for (int n = 0; n < net.neurons; ++n) {

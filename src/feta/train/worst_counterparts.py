@@ -200,8 +200,8 @@ class _WorstSearch:
             result = kernel.worst(
                 values, sizes, UP_AND_DOWN, offsets, kind, floors, nearly, False, *NO_LIMIT
             )
-            found, chosen = result["found"].astype(bool), result["number"].astype(np.int64)
-            for row, numbers in result["open"].items():
+            found, chosen = result.has_match.astype(bool), result.assignment_ids.astype(np.int64)
+            for row, numbers in result.undecided_ids.items():
                 found[row] = True
                 candidates = numbers.astype(np.int64)
                 chosen[row] = self._exact_best(people[row], candidates, bool(upward[row]))
@@ -209,13 +209,13 @@ class _WorstSearch:
             people[rows[:, None], columns] = self._codes(self.lattice.coordinates(chosen[rows]))
         else:
             result = kernel.worst_real(values, sizes, signs, floors, *NO_LIMIT)
-            rows = np.flatnonzero(result["found"])
+            rows = np.flatnonzero(result.has_match)
             lengths = [len(axis) for axis in self.relation.axes]
             # Numbers omit the real axis: its first value is set here, and replaced below.
             lengths[self.line] = 1
-            coordinates = np.unravel_index(result["number"][rows].astype(np.int64), lengths)
+            coordinates = np.unravel_index(result.assignment_ids[rows].astype(np.int64), lengths)
             people[rows[:, None], columns] = self._codes(coordinates)
-            people[rows, self.relation.axes[self.line].columns[0]] = result["at"][rows]
+            people[rows, self.relation.axes[self.line].columns[0]] = result.real_values[rows]
         return people, self.network(people)[:, 0]
 
     def _shared(self, people: Matrix) -> tuple[Matrix, Matrix]:

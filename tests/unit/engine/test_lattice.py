@@ -69,14 +69,17 @@ def terms_of(kind: str, n_values: int) -> np.ndarray:
 @pytest.mark.parametrize("n_values", [1, 2, 3, 57])
 def test_an_axis_tree_contains_every_value_in_each_of_its_nodes(n_values: int, kind: str) -> None:
     terms = terms_of(kind, n_values)
-    tree = native_module.native.split_axis(terms, np.ones(5))
-    assert sorted(tree["order"].tolist()) == list(range(n_values))
-    for node in range(len(tree["begin"])):
+    kernel = native_module.native.Kernel(np.zeros(5), np.zeros(5), 1)
+    kernel.add_axis(terms, np.abs(terms))
+    kernel.set_rule(1, 0.0, True, 0, 5, 5)  # the classes of five scores: equal importances
+    tree = kernel.tree(0)
+    assert sorted(tree.order.tolist()) == list(range(n_values))
+    for node in range(len(tree.begin)):
         center, generator, rest = (
-            list(map(Fraction, tree[name][node].tolist()))
-            for name in ("center", "generator", "rest")
+            list(map(Fraction, part[node].tolist()))
+            for part in (tree.center, tree.generator, tree.rest)
         )
-        for value in tree["order"][tree["begin"][node] : tree["end"][node]]:
+        for value in tree.order[tree.begin[node] : tree.end[node]]:
             # One number from −1 to 1 along the generator must fit all neurons.
             low, high = Fraction(-1), Fraction(1)
             for n, term in enumerate(map(Fraction, terms[value].tolist())):
@@ -87,8 +90,8 @@ def test_an_axis_tree_contains_every_value_in_each_of_its_nodes(n_values: int, k
                 ends = [(offset - rest[n]) / generator[n], (offset + rest[n]) / generator[n]]
                 low, high = max(low, min(ends)), min(high, max(ends))
             assert low <= high
-        if tree["left"][node] >= 0:
-            assert tree["end"][tree["left"][node]] == tree["begin"][tree["right"][node]]
+        if tree.left[node] >= 0:
+            assert tree.end[tree.left[node]] == tree.begin[tree.right[node]]
 
 
 def test_a_lattice_of_billions_is_decided_by_bounds_alone() -> None:
@@ -172,14 +175,16 @@ class Watched:
     def __init__(self, native: Any) -> None:  # noqa: ANN401 - compiled
         self.native, self.returned = native, []  # type: ignore[var-annotated]
 
-    def tally(self, *arguments: object) -> dict[str, Any]:
+    def tally(self, *arguments: object) -> Any:  # noqa: ANN401 - compiled
         return self.record(self.native.tally(*arguments))
 
-    def tally_listed(self, *arguments: object) -> dict[str, Any]:
+    def tally_listed(self, *arguments: object) -> Any:  # noqa: ANN401 - compiled
         return self.record(self.native.tally_listed(*arguments))
 
-    def record(self, result: dict[str, Any]) -> dict[str, Any]:
-        self.returned.append(sum(len(assignment_ids) for assignment_ids in result["open"].values()))
+    def record(self, result: Any) -> Any:  # noqa: ANN401 - compiled
+        self.returned.append(
+            sum(len(assignment_ids) for assignment_ids in result.undecided_ids.values())
+        )
         return result
 
 
@@ -198,7 +203,7 @@ def test_a_call_returns_undecided_counterparts_of_few_people(
     kernel = engine._kernel(model)
     assert isinstance(kernel, NetworkKernel)
     watched = Watched(kernel._native)
-    kernel._native = watched
+    kernel._native = watched  # type: ignore[assignment]
     monkeypatch.setattr("feta.engine.lattice_tally.MAX_UNDECIDED_PER_CALL", 4 * size)
     counts = engine.tally(model, people, UNLIMITED, until="all", weights=weights)
     assert counts.favorable.tolist() == [size] * 70

@@ -1,6 +1,7 @@
 """The scores of all counterparts, with one error bound per person, as ONNX operators.
 
-The bound is the one of `scorer/network/error_bounds.py`, applied to the largest absolute value
+The bound is the one of `scorer/network/error_bounds.py`, which docs/explanation/rounding.md proves
+(lemmas 16 and 17), applied to the largest absolute value
 that any counterpart has in a neuron. The formulas grow with these values, so the bound holds for
 every counterpart. It is computed in the graph's own arithmetic; the same factors cover its
 rounding, with the unit of that arithmetic.

@@ -1,7 +1,8 @@
 """Float64 values with a proved error bound, layer by layer.
 
 The bound covers two computations: FETA's in float64, and one in the given arithmetic with any order
-of summation. The bound itself is rounded up. See `rounding.py` for the constants.
+of summation. The bound itself is rounded up. See `rounding.py` for the constants, and
+docs/explanation/rounding.md for the proofs (lemmas 16 and 17).
 """
 
 from collections.abc import Iterator

@@ -1,7 +1,7 @@
 """The compiled search along one real-valued sensitive attribute."""
 
 import math
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -53,7 +53,7 @@ class NetworkLine:
             else tabulated.axis_terms(index, np.arange(len(axis)))
             for index, axis in enumerate(self.axes)
         ]
-        self._native: Any = kernel_of(network, terms, source_error=source_error)
+        self._native = kernel_of(network, terms, source_error=source_error)
         self._native.finish(simd)
 
     def follow(self, person: Vector, *, sign: float, limits: Limits) -> LinePoint:
@@ -69,11 +69,11 @@ class NetworkLine:
             1,
         )
         counterpart = None
-        if result["found"][0]:
+        if result.has_match[0]:
             counterpart = self._counterpart(
-                person, int(result["number"][0]), float(result["at"][0])
+                person, int(result.assignment_ids[0]), float(result.real_values[0])
             )
-        return LinePoint(counterpart, float(result["most"][0]), bool(result["finished"][0]))
+        return LinePoint(counterpart, float(result.upper_bounds[0]), bool(result.finished[0]))
 
     def _counterpart(self, person: Vector, assignment_id: int, value: float) -> Vector:
         """Return the counterpart at a point; ids omit the real-valued axis."""

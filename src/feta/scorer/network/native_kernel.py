@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 from weakref import WeakKeyDictionary
 
 import numpy as np
@@ -23,6 +23,7 @@ from feta.space.feature_space import FeatureSpace
 from feta.space.vote_weights import VoteWeights
 
 if TYPE_CHECKING:
+    from feta._native import Kernel, MeanVote, Results
     from feta.scorer.network.evaluation import Tabulated
     from feta.scorer.network.network import Network
 
@@ -76,7 +77,9 @@ def fits_line(low: float, high: float) -> bool:
     return high - low < LARGEST_ACTIVATION
 
 
-def kernel_of(network: "Network", axes: Sequence[AxisTerms], *, source_error: float = 0.0) -> Any:  # noqa: ANN401 - compiled
+def kernel_of(
+    network: "Network", axes: Sequence[AxisTerms], *, source_error: float = 0.0
+) -> "Kernel":
     """Return a kernel with the layers of a network.
 
     The caller sets a rule, if any, and calls `finish`.
@@ -128,7 +131,7 @@ class NetworkKernel:
         self._reads_rows = self._set_shared_columns(space)
         self._of_two = rule.comparison != "argmax"
         self._native.finish(simd)
-        self._votes: WeakKeyDictionary[KernelVote, Any] = WeakKeyDictionary()
+        self._votes: WeakKeyDictionary[KernelVote, MeanVote] = WeakKeyDictionary()
         size = tabulated.lattice.size
         self._nodes = max(16, size // (4 * NODE_COST)) if size <= ENUMERABLE else 0
 
@@ -180,7 +183,7 @@ class NetworkKernel:
         else:
             listed = (weights.assignment_ids.astype(np.uint64), weights.votes.astype(np.uint64))
             result = self._native.tally_listed(*constants, *listed, majority, *bounds, threads)
-        counts, runtime_safe = result["counts"].astype(np.int64), result["safe"].astype(bool)
+        counts, runtime_safe = result.counts.astype(np.int64), result.runtime_safe.astype(bool)
         return KernelCounts(counts, runtime_safe, _undecided(result))
 
     def majority(self, people: Matrix, *, threads: int) -> Answers | None:
@@ -205,8 +208,8 @@ class NetworkKernel:
                 vote.above,
                 vote.edge,
             )
-        decisions: Counts | None = self._native.means(people, self._votes[vote], threads)
-        return decisions
+        decisions = self._native.means(people, self._votes[vote], threads)
+        return None if decisions is None else decisions.astype(np.int64)
 
     def find(self, people: Matrix, references: References, limits: Limits) -> KernelSearch:
         """Find counterparts that differ from their person's reference."""
@@ -256,16 +259,16 @@ class NetworkKernel:
         return _search(result)
 
 
-def _search(result: dict[str, Any]) -> KernelSearch:
+def _search(result: "Results") -> KernelSearch:
     return KernelSearch(
-        found=result["found"].astype(bool),
-        assignment_ids=result["number"].astype(np.int64),
-        finished=result["finished"].astype(bool),
-        runtime_safe=result["safe"].astype(bool),
+        found=result.has_match.astype(bool),
+        assignment_ids=result.assignment_ids.astype(np.int64),
+        finished=result.finished.astype(bool),
+        runtime_safe=result.runtime_safe.astype(bool),
         undecided=_undecided(result),
-        cost=(result["bounded"] + result["scored"]).astype(np.int64),
+        cost=(result.bounded_nodes + result.scored_points).astype(np.int64),
     )
 
 
-def _undecided(result: dict[str, Any]) -> dict[int, Counts]:
-    return {row: np.sort(ids.astype(np.int64)) for row, ids in result["open"].items()}
+def _undecided(result: "Results") -> dict[int, Counts]:
+    return {row: np.sort(ids.astype(np.int64)) for row, ids in result.undecided_ids.items()}
