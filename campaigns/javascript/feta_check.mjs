@@ -431,6 +431,11 @@ function readNetwork(model, space) {
   });
   let width = bias.length;
   if (slopes.length !== width || slopes.some((row) => row.length !== space.width)) throw new Unreadable("shapes");
+  for (const [index, { column, numbers, rows }] of tables.entries()) {
+    const known = Number.isInteger(column) && column >= 0 && column < space.width;
+    if (!known || tables.findIndex((table) => table.column === column) < index) throw new Unreadable("tables");
+    if (rows.length !== numbers.length || rows.some((row) => row.length !== width)) throw new Unreadable("tables");
+  }
   for (const layer of layers) {
     const columns = layer.tilts[0].length;
     if (layer.starts.length !== layer.tilts.length || layer.breaks.length !== layer.tilts.length - 1) throw new Unreadable("pieces");

@@ -6,9 +6,9 @@ from fractions import Fraction
 from itertools import chain, product
 
 from feta_check.model_file import ModelFile, places, scaled
-from feta_check.people import Space
+from feta_check.people import Box, Space
 from feta_check.reading import Number, checkable, holds, readable
-from feta_check.segments import Box, Segment
+from feta_check.rules import Minimum
 
 LEAF, CUT, SET = 0, 1, 2
 FACTS = {"denominator", "domains", "equality", "link", "reading", "summation", "width"}
@@ -42,7 +42,9 @@ class Forest:
             for index, entry in enumerate(facts["domains"])
         ]
         self._check()
-        self.axis_of, self.counts = space.moved, [axis.count for axis in space.axes]
+        ends = [space.codes(axis, axis.at(0)) for axis in space.axes]
+        self.axis_of = {place: axis for axis, codes in enumerate(ends) for place, _ in codes}
+        self.counts = [axis.count for axis in space.axes]
         self._masks: dict[int, int] = {}
 
     def _check(self) -> None:
@@ -105,7 +107,8 @@ class Forest:
         if node not in self._masks:
             bits = 0
             for value in range(self.counts[axis]):
-                row = dict(self.space.codes_at(self.space.axes[axis], value))
+                column = self.space.axes[axis]
+                row = dict(self.space.codes(column, column.at(value)))
                 bits |= self.goes_left(node, row) << value
             self._masks[node] = bits
         return self._masks[node]
@@ -168,11 +171,12 @@ class RestrictedForest:
             sum(s * x for s, x in zip(row, sums, strict=True)) for row in self.forest.directions
         ]
 
-    def segments(self, box: Box) -> Iterator[Segment]:
-        """Yield groups of counterparts that reach the same leaves."""
+    def points(self, box: Box) -> Iterator[tuple[int, list[int]]]:
+        """Yield the ids and scores of all counterparts in a box."""
         for groups, sums in self._visit(0, _bits(box), self.boxes, self.fixed):
-            ids = self._ids(groups)
-            yield Segment(ids, self._outputs(sums), [0] * self.forest.outputs, [0] * len(ids))
+            scores = self._outputs(sums)
+            for number in self._ids(groups):
+                yield number, scores
 
     def _visit(
         self, axis: int, bits: list[int], boxes: list[Leaf], total: list[int]
@@ -203,18 +207,21 @@ class RestrictedForest:
             ids = [number * count + value for number, value in product(ids, values)]
         return ids
 
-    def minimum(self, box: Box, row: Sequence[int]) -> Number:
-        """Bound a linear function of the scores over a box from below, tree by tree."""
+    def bounds(self, box: Box) -> Minimum:
+        """Return lower bounds, over a box, on linear functions of the scores, tree by tree."""
         bits = _bits(box)
-        columns = zip(*self.forest.directions, strict=True)
-        weights = [sum(w * s for w, s in zip(row, column, strict=True)) for column in columns]
+        trees = [[values for _, values in self._matching(tree, bits)] for tree in self.trees]
 
-        def value(values: list[int]) -> int:
-            return sum(w * x for w, x in zip(weights, values, strict=True))
+        def minimum(row: Sequence[int]) -> Number:
+            columns = zip(*self.forest.directions, strict=True)
+            weights = [sum(w * s for w, s in zip(row, column, strict=True)) for column in columns]
 
-        return value(self.forest.base) + sum(
-            min(value(values) for _, values in self._matching(tree, bits)) for tree in self.trees
-        )
+            def value(values: list[int]) -> int:
+                return sum(w * x for w, x in zip(weights, values, strict=True))
+
+            return value(self.forest.base) + sum(min(map(value, tree)) for tree in trees)
+
+        return minimum
 
 
 def _bits(box: Box) -> list[int]:

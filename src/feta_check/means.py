@@ -3,23 +3,35 @@
 from bisect import bisect_right
 from collections.abc import Iterable, Sequence
 from fractions import Fraction
-from typing import Any
+from typing import Any, Protocol
 
 from feta_check.model_file import ModelFile
-from feta_check.reading import checkable, exact_text, readable
-from feta_check.rules import Rule
+from feta_check.reading import Number, checkable, exact_text, readable
 
 # The grade of probability 1.
 GRADE = 2**20
 
-Counted = Iterable[tuple[int, Sequence[int]]]  # the votes of a counterpart, and its scores
+Counted = Iterable[tuple[int, Sequence[Number]]]  # the votes of a counterpart, and its scores
+
+
+class Rule(Protocol):
+    """A rule, for scores that are integers times a unit."""
+
+    kind: str
+    unit: Fraction
+    level: Number
+    above: bool
+    outputs: int
+
+    def decide(self, scores: Sequence[Number]) -> int:
+        """Return the decision."""
 
 
 class Means:
     """A ballot (thresholds of scores, and the grades of the cells between them), and a level."""
 
-    def __init__(self, file: ModelFile, entry: dict[str, Any], rule: Rule) -> None:
-        level, self.vote, self.rule = entry["level"], entry["vote"], rule
+    def __init__(self, file: ModelFile, entry: dict[str, Any]) -> None:
+        level, self.vote = entry["level"], entry["vote"]
         self.level = None if level is None else Fraction(float.fromhex(level))
         self.level_text = None if self.level is None else exact_text(self.level)
         self.ballot: Any = None
@@ -32,14 +44,14 @@ class Means:
             readable(valid, "the model has an invalid ballot")
             self.ballot = [[exact_text(number) for number in self.thresholds], self.grades]
 
-    def decide(self, votes: Counted, rule: Rule, unit: Fraction) -> int | Fraction:
-        """Return the decision; regression: the exact mean. Scores are integers times a unit."""
+    def decide(self, votes: Counted, rule: Rule) -> int | Fraction:
+        """Return the decision; regression: the exact mean."""
         if self.vote == "mean_score":
-            return self._mean(votes, rule, unit)
+            return self._mean(votes, rule)
         known = self.vote == "mean_probability" and self.ballot is not None
         checkable(known and rule.kind == "Threshold" and self.level is not None, "this vote")
         assert self.level is not None
-        cuts = [threshold / unit for threshold in self.thresholds]
+        cuts = [threshold / rule.unit for threshold in self.thresholds]
         grades, total = 0, 0
         for count, scores in votes:
             total += count
@@ -47,14 +59,15 @@ class Means:
         wanted = self.level * GRADE * total
         return int(grades >= wanted if rule.above else grades <= wanted)
 
-    def _mean(self, votes: Counted, rule: Rule, unit: Fraction) -> int | Fraction:
-        sums, total = [0] * rule.outputs, 0
+    def _mean(self, votes: Counted, rule: Rule) -> int | Fraction:
+        sums: list[Number] = [0] * rule.outputs
+        total = 0
         for count, scores in votes:
             total += count
             sums = [a + count * y for a, y in zip(sums, scores, strict=True)]
         if rule.kind == "Tolerance":
-            return sums[0] * unit / total
+            return sums[0] * rule.unit / total
         if rule.kind != "Threshold":
             return rule.decide(sums)
-        level = total * (self.rule.level if self.level is None else self.level)
-        return int(sums[0] * unit >= level if rule.above else sums[0] * unit <= level)
+        level = total * (rule.level if self.level is None else self.level / rule.unit)
+        return int(sums[0] >= level if rule.above else sums[0] <= level)

@@ -9,7 +9,7 @@ from typing import Any
 from feta_check.reading import Number, describe, holds, read_json, readable
 
 MAX_FILE, MAX_HEADER, MAX_NUMBERS = 2**25, 2**23, 10**6
-TYPES = {"F64": ("d", 8), "I64": ("q", 8), "I8": ("b", 1), "U8": ("B", 1)}
+TYPES = {"F64": "d", "I64": "q", "I8": "b", "U8": "B"}
 
 
 class ModelFile:
@@ -26,7 +26,18 @@ class ModelFile:
         with describe(f"{path}: got no .feta file"):
             text = header.pop("__metadata__")["feta-model"].encode()
             self.description = read_json(text, "the description of the model")
-            self.arrays = _arrays(header, memoryview(self.content)[8 + size :])
+            self.arrays, data = dict[str, Any](), memoryview(self.content)[8 + size :]
+            place = count = 0
+            for name, entry in sorted(header.items(), key=lambda item: item[1]["data_offsets"]):
+                shape, letter = entry["shape"], TYPES[entry["dtype"]]
+                sizes = all(type(n) is int and 0 <= n <= MAX_NUMBERS for n in shape)
+                length = prod(shape) if sizes else MAX_NUMBERS + 1
+                end, count = place + length * struct.calcsize(f"<{letter}"), count + length
+                valid = count <= MAX_NUMBERS and entry["data_offsets"] == [place, end]
+                readable(valid and end <= len(data), f"invalid array {name[:40]!r}")
+                numbers = struct.unpack(f"<{length}{letter}", data[place:end])
+                self.arrays[name], place = (numbers, shape), end
+            readable(place == len(data), "the model has bytes that belong to no array")
 
     def array(self, name: str, n_dimensions: int, *, finite: bool = True) -> Any:
         """Return an array as lists of integers and floats."""
@@ -38,24 +49,6 @@ class ModelFile:
             return list(numbers)
         rows, width = shape
         return [list(numbers[row * width : (row + 1) * width]) for row in range(rows)]
-
-
-def _arrays(entries: dict[str, Any], data: memoryview) -> dict[str, tuple[Any, Any]]:
-    arrays, place, count = {}, 0, 0
-    for name, entry in sorted(entries.items(), key=lambda item: item[1]["data_offsets"]):
-        (letter, width), shape = TYPES[entry["dtype"]], entry["shape"]
-        length = prod(shape) if all(map(_is_size, shape)) else -1
-        end, count = place + length * width, count + length
-        valid = length >= 0 and count <= MAX_NUMBERS and end <= len(data)
-        readable(valid and [place, end] == entry["data_offsets"], f"invalid array {name[:40]!r}")
-        arrays[name] = struct.unpack(f"<{length}{letter}", data[place:end]), shape
-        place = end
-    readable(place == len(data), "the model has bytes that belong to no array")
-    return arrays
-
-
-def _is_size(number: object) -> bool:
-    return type(number) is int and 0 <= number <= MAX_NUMBERS
 
 
 def places(numbers: Iterable[Number | float]) -> int:

@@ -15,10 +15,8 @@ EXACT = re.compile(r"0|(-?(?:[1-9a-f][0-9a-f]*)?[13579bdf])p(0|-?[1-9][0-9]{0,4}
 FORMAT, VERSION = "feta-certificate", 1
 VERDICTS = ["fair", "not audited", "undecided", "unfair"]
 NULLABLE = {"data_sha256", "model_sha256"}
-HEADER = NULLABLE | {
-    "date", "feta", "format", "provenance", "relation",
-    "rule_sha256", "schema_sha256", "version", "votes_sha256",
-}  # fmt: skip
+TEXTS = {"date", "feta", "provenance", "relation", "rule_sha256", "schema_sha256", "votes_sha256"}
+HEADER = NULLABLE | TEXTS | {"format", "version"}
 END = {"claims", "complete", "counts", "header_sha256", "root"}
 
 # What values of wrong types raise, and values that are missing, too large, or nested too deeply.
@@ -79,20 +77,15 @@ def digest(content: bytes) -> str:
 def read_json(content: bytes, what: str) -> dict[str, Any]:
     """Read an object without repeated keys; numbers with a fraction become exact texts."""
     with describe(f"{what}: got no valid JSON"):
-        hooks: Any = {"parse_float": _exact, "object_pairs_hook": _unique}
         # int() accepts neither NaN nor Infinity.
-        value = json.loads(content.decode(), parse_constant=int, **hooks)
+        hooks: Any = {"parse_constant": int, "object_pairs_hook": _unique}
+        value = json.loads(content.decode(), parse_float=lambda t: exact_text(float(t)), **hooks)
     readable(type(value) is dict, f"{what}: got no JSON object")
     return dict(value)
 
 
-def _exact(text: str) -> str:
-    return exact_text(Fraction(float(text)))
-
-
 def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    if len(dict(pairs)) < len(pairs):
-        raise ValueError("a key occurs twice")
+    holds(len(dict(pairs)) == len(pairs), "a key occurs twice")
     return dict(pairs)
 
 
@@ -104,24 +97,28 @@ def parse(line: bytes, what: str) -> dict[str, Any]:
     return value
 
 
-def exact(text: object) -> Fraction:
-    """Return the number of an exact text."""
+def exact(text: object) -> Number:
+    """Return the number of an exact text, which is an integer if it can be one."""
     match = EXACT.fullmatch(text) if type(text) is str and len(text) <= MAX_EXACT else None
     if match is None:
         raise Refuted(f"got {str(text)[:40]!r}; expected an exact number")
-    power = int(match[2] or 0)
-    return Fraction(int(match[1] or "0", 16) << max(power, 0), 1 << max(-power, 0))
+    odd, power = int(match[1] or "0", 16), int(match[2] or 0)
+    return odd << power if power >= 0 else Fraction(odd, 1 << -power)
 
 
-def exact_text(number: Fraction) -> str:
+def exact_text(number: Number | float) -> str:
     """Return the exact text of an integer times a power of two."""
-    if not number:
-        return "0"
-    zeros = (number.numerator & -number.numerator).bit_length() - 1
-    return f"{number.numerator >> zeros:x}p{zeros + 1 - number.denominator.bit_length()}"
+    top, bottom = number.as_integer_ratio()
+    zeros = (top & -top).bit_length() - 1
+    return f"{top >> zeros:x}p{zeros + 1 - bottom.bit_length()}" if top else "0"
 
 
-def nearest(number: Fraction) -> Fraction:
+def number_of(value: object) -> Number:
+    """Return a number of a description: an integer, or an exact text."""
+    return int(value) if type(value) is int else exact(value)
+
+
+def nearest(number: Number) -> Fraction:
     """Return the float64 nearest to a number; of two, the even one."""
     try:
         return Fraction(number.numerator / number.denominator)
@@ -133,23 +130,22 @@ class Certificate:
     """A certificate whose seal is intact: no line was changed, removed or added."""
 
     def __init__(self, path: Path) -> None:
-        self.path = path
-        tree, lines = MerkleTree(), self._lines()
+        self.path, tree, lines = path, MerkleTree(), self._lines()
         first, last = next(lines, b""), next(lines, b"")
         for line in lines:
             tree.add(last)
             last = line
-        self.root = tree.root()
         self.header, self.end = parse(first, "the header"), parse(last, "the end line")
         kind = self.header.get("format"), self.header.get("version")
         wanted = f"expected a {FORMAT} of version {VERSION}"
         readable(kind == (FORMAT, VERSION), f"got the format {kind!r}; {wanted}")
-        valid = {name for name, value in self.header.items() if type(value) is str}
-        valid |= {name for name in NULLABLE if self.header.get(name, "") is None}
-        fields = self.header.keys() == HEADER == valid | {"version"}
+        fields = self.header.keys() == HEADER
+        fields &= all(type(self.header.get(name)) is str for name in TEXTS)
+        fields &= all(type(self.header.get(name)) in (str, type(None)) for name in NULLABLE)
         readable(fields, "the header has unknown, missing or invalid fields")
         ended = self.end.keys() == END and type(self.end["complete"]) is bool
         readable(ended, "the end line is missing or invalid: the certificate may be truncated")
+        self.root = tree.root()
         seal = {"claims": tree.count, "header_sha256": digest(first), "root": self.root}
         intact = canonical(self.end | seal) == last
         readable(intact, "the seal is broken: lines were changed, removed or added")
@@ -187,15 +183,17 @@ class MerkleTree:
         self.count += 1
         node, size = hashlib.sha256(b"\0" + line).digest(), self.count
         while size % 2 == 0:
-            node = hashlib.sha256(b"\1" + self.peaks.pop() + node).digest()
-            size //= 2
+            node, size = _parent(self.peaks.pop(), node), size // 2
         self.peaks.append(node)
 
     def root(self) -> str:
         """Return the root."""
-        if not self.peaks:
-            return digest(b"")
-        node = self.peaks[-1]
-        for left in reversed(self.peaks[:-1]):
-            node = hashlib.sha256(b"\1" + left + node).digest()
-        return node.hex()
+        peaks = reversed(self.peaks)
+        node = next(peaks, b"")
+        for left in peaks:
+            node = _parent(left, node)
+        return node.hex() or digest(b"")
+
+
+def _parent(left: bytes, right: bytes) -> bytes:
+    return hashlib.sha256(b"\1" + left + right).digest()

@@ -1,89 +1,112 @@
-"""Rules: from scores to decisions."""
+"""Rules: from scores to decisions, and from the votes of all counterparts to a fair decision."""
 
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Iterable, Sequence
 from fractions import Fraction
+from itertools import accumulate
 from typing import Any
 
-from feta_check.reading import Number, checkable, exact, readable
-from feta_check.segments import Segment
+from feta_check.means import Means
+from feta_check.model_file import ModelFile
+from feta_check.reading import Number, canonical, checkable, number_of, readable
 
 FIELDS = {
-    "Threshold": {"value", "favors", "equality"},
-    "Argmax": {"classes"},
-    "OneVsRest": {"classes", "chosen"},
-    "Tolerance": {"epsilon"},
+    "Threshold": {"kind", "value", "favors", "equality"},
+    "Argmax": {"kind", "classes"},
+    "OneVsRest": {"kind", "classes", "chosen"},
+    "Tolerance": {"kind", "epsilon"},
 }
+VOTES = {"fitted_on", "graded", "level", "vote", "weighted"}
+MAJORITY = {"graded": False, "level": None, "vote": "majority", "weighted": False}
+
+Scores = Sequence[Number]
+Minimum = Callable[[list[int]], Number]  # a lower bound on a linear function of the scores
+Points = Iterable[tuple[int, Scores]]  # the id of each counterpart, or its votes, and its scores
 
 
-@dataclass(frozen=True)
 class Rule:
-    """A rule, with its level in some unit of scores."""
+    """A rule, for scores that are integers times a unit.
 
-    kind: str
-    level: Number  # the threshold or the tolerance
-    above: bool
-    ties: bool  # whether a score equal to the threshold is favorable
-    outputs: int
-    chosen: int | None
+    Candidates compete: scores, by their places, and after them the level, a threshold. The largest
+    one wins, the first of the list on a tie, and its decision is taken.
+    """
 
-    @classmethod
-    def read(cls, entry: dict[str, Any]) -> "Rule":
-        """Read the rule of a model."""
-        kind = entry["kind"]
+    def __init__(self, entry: dict[str, Any], unit: Fraction) -> None:
+        self.entry, self.unit, kind = entry, unit, entry["kind"]
         checkable(kind in FIELDS, f"the rule {kind!r}")
-        level, classes = entry.get("value", entry.get("epsilon", 0)), entry.get("classes", [])
+        level, classes = entry.get("value", entry.get("epsilon", 0)), entry.get("classes", [""])
         favors, equality = entry.get("favors", "above"), entry.get("equality", "favorable")
-        number = Fraction(level) if type(level) is int else exact(level)
-        valid = entry.keys() == FIELDS[kind] | {"kind"} and type(classes) is list
+        scaled = Fraction(number_of(level)) / unit
+        valid = entry.keys() == FIELDS[kind] and type(classes) is list
         valid &= favors in ("above", "below") and equality in ("favorable", "unfavorable")
-        valid &= len(classes) != 1 and bool(classes) == (kind in ("Argmax", "OneVsRest"))
-        readable(valid and (number >= 0 or kind == "Threshold"), "the model has an invalid rule")
-        chosen = classes.index(entry["chosen"]) if kind == "OneVsRest" else None
-        ties, outputs = equality == "favorable", max(1, len(classes))
-        return cls(kind, number, favors == "above", ties, outputs, chosen)
+        valid &= (len(classes) > 1) == ("classes" in entry)
+        readable(valid and (scaled >= 0 or kind == "Threshold"), "the model has an invalid rule")
+        self.kind, self.above, self.outputs = kind, favors == "above", len(classes)
+        self.regression = kind == "Tolerance"
+        self.level: Number = scaled.numerator if scaled.denominator == 1 else scaled
+        self.candidates = [(place, place) for place in range(self.outputs)]
+        if kind == "Threshold":
+            self.candidates = [(int(not self.above), 1), (int(self.above), 0)]
+            if equality == "unfavorable":
+                self.candidates.reverse()
+        if kind == "OneVsRest":
+            chosen = classes.index(entry["chosen"])
+            self.candidates = [(place, int(place == chosen)) for place in range(self.outputs)]
 
-    def scaled(self, unit: Fraction) -> "Rule":
-        """Return the rule for scores that are integers times a unit."""
-        level = self.level / unit
-        return replace(self, level=level.numerator if level.denominator == 1 else level)
-
-    def _winner(self, scores: Sequence[Number]) -> int:
-        if self.kind != "Threshold":
-            return scores.index(max(scores))
-        if scores[0] == self.level:
-            return int(self.ties)
-        return int((scores[0] > self.level) == self.above)
-
-    def decide(self, scores: Sequence[Number]) -> int:
+    def decide(self, scores: Scores) -> int:
         """Return the decision."""
-        winner = self._winner(scores)
-        return winner if self.chosen is None else int(winner == self.chosen)
+        values = [*scores, self.level]
+        return max(self.candidates, key=lambda candidate: values[candidate[0]])[1]
 
-    def decisions(self, segment: Segment) -> Iterator[tuple[int, Sequence[int]]]:
-        """Yield decisions with the ids of all counterparts of a segment that get them."""
-        first, last = segment.at(segment.offsets[0]), segment.at(segment.offsets[-1])
-        if self._winner(first) == self._winner(last):  # the scores at which one wins are convex
-            yield self.decide(first), segment.ids
-            return
-        for number, scores in segment.points():
-            yield self.decide(scores), (number,)
+    def is_bounded(self, minimum: Minimum, decision: int) -> bool:
+        """Return whether bounds prove a decision: some candidate of it beats each other one."""
 
-    def is_bounded(self, minimum: Callable[[list[int]], Number], decision: int) -> bool:
-        """Return whether bounds on linear functions of the scores prove a decision."""
-        if self.kind == "Threshold":
-            sign = 1 if (decision == 1) == self.above else -1
-            return _beats(minimum([sign]) - sign * self.level, self.ties == (decision == 1))
-        chosen = decision if self.chosen is None else self.chosen
-        others = [other for other in range(self.outputs) if other != chosen]
-        if self.chosen is not None and decision == 0:
-            return any(self._beaten(minimum, other, chosen) for other in others)
-        return all(self._beaten(minimum, chosen, other) for other in others)
+        def beats(winner: int, loser: int) -> bool:
+            ends = [self.candidates[place][0] for place in (winner, loser)]
+            row = [(index == ends[0]) - (index == ends[1]) for index in range(self.outputs + 1)]
+            margin = minimum(row[:-1]) + row[-1] * self.level
+            return margin > 0 or (margin == 0 and winner < loser)
 
-    def _beaten(self, minimum: Callable[[list[int]], Number], winner: int, loser: int) -> bool:
-        row = [(index == winner) - (index == loser) for index in range(self.outputs)]
-        return _beats(minimum(row), winner < loser)
+        mine = [place for place, (_, of) in enumerate(self.candidates) if of == decision]
+        others = set(range(len(self.candidates))).difference(mine)
+        return all(any(beats(winner, loser) for winner in mine) for loser in others)
+
+    def most(self, votes: Points) -> int | Fraction:
+        """Return the decision with the most votes; regression: the lower median."""
+        if self.regression:
+            ranked = sorted((scores[0], count) for count, scores in votes)
+            sums = list(accumulate(count for _, count in ranked))
+            middle = next(place for place, n in enumerate(sums) if 2 * n >= sums[-1])
+            return ranked[middle][0] * self.unit
+        counts = [0] * max(2, self.outputs)
+        for count, scores in votes:
+            counts[self.decide(scores)] += count
+        return counts.index(max(counts)) if self.kind == "Argmax" else int(counts[1] >= counts[0])
 
 
-def _beats(margin: Number, wins_ties: bool) -> bool:
-    return margin > 0 or (margin == 0 and wins_ties)
+class Votes:
+    """How the counterparts of a person vote."""
+
+    def __init__(self, file: ModelFile, size: int) -> None:
+        entry = file.description.get("votes", MAJORITY)
+        checkable(entry.keys() <= VOTES, "these votes")
+        self.vote, lists = entry["vote"], None
+        self.weights: dict[int, int] | None = None
+        if entry["weighted"]:
+            names = "votes.assignment_ids", "votes.votes"
+            ids, counts = lists = [file.array(name, 1) for name in names]
+            self.weights = dict(zip(ids, counts, strict=True))
+            whole = all(type(number) is int for number in (*ids, *counts))
+            valid = whole and len(self.weights) == len(ids) and min(counts) > 0
+            valid = valid and 0 <= min(ids) <= max(ids) < size
+            readable(valid, "the model has invalid vote weights")
+        self.means = Means(file, entry)
+        facts = {"ballot": self.means.ballot, "level": self.means.level_text, "vote": self.vote}
+        self.json = canonical(facts | {"weights": lists})
+
+    def decide(self, points: Points, rule: Rule) -> int | Fraction:
+        """Return the fair decision; regression: the exact median or mean."""
+        if self.weights is not None:
+            points = ((self.weights.get(number, 0), scores) for number, scores in points)
+        else:
+            points = ((1, scores) for _, scores in points)
+        return rule.most(points) if self.vote == "majority" else self.means.decide(points, rule)

@@ -7,15 +7,10 @@ from pathlib import Path
 import pytest
 
 FOLDER = Path(__file__).parents[2] / "src" / "feta_check"
-SEPARATE = {
-    "command.py",
-    "forest.py",
-    "receipts.py",
-    "signatures.py",
-    "votes.py",
-}  # everything else is the core
+# Everything else is the core.
+SEPARATE = {"__main__.py", "command.py", "forest.py", "means.py", "receipts.py", "signatures.py"}
 # The aim is a core of 500 lines; until it is reached, it must not grow.
-MAX_CORE, MAX_SEPARATE = 1105, 200
+MAX_CORE, MAX_SEPARATE = 733, 200
 
 
 def code_lines(path: Path) -> int:

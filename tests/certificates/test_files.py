@@ -132,6 +132,12 @@ def test_a_file_that_is_too_large_is_not_read(folder: Path) -> None:
         assert check(folder) == 2
 
 
+def test_a_certificate_without_claims_is_one(folder: Path) -> None:
+    seal(folder, [])
+    assert check(folder) == 0
+    assert check_with_javascript(folder) in (0, None)
+
+
 def test_missing_files_are_named(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (folder / "schema.json").unlink()
     assert check(folder) == 2

@@ -32,9 +32,9 @@ def test_scores_along_lines_are_those_of_single_points(seed: int, tmp_path: Path
     cells = [exact_text(0.0), exact_text(0.1), 0, exact_text(2.3)]
     person = Person(stored, {"person": cells}, 0.0)
     restricted, whole = person.counterparts, person.whole
-    segments = list(restricted.segments(whole))
-    scores = dict(point for segment in segments for point in segment.points())
-    assert sum(len(segment.ids) for segment in segments) == len(scores) == stored.space.size
+    points = list(restricted.points(whole))
+    scores = dict(points)
+    assert len(points) == len(scores) == stored.space.size
     for number, other in list(enumerate(oracle.counterparts(model, PERSON)))[seed::17]:
         (score,) = oracle.scores(model, other)
         assert scores[number][0] * restricted.unit == score
