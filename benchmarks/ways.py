@@ -205,14 +205,10 @@ def enumeration(model: Model) -> Callable[[Matrix], object]:
     native, constants = kernel._native, kernel._constants  # noqa: SLF001 - it never enumerates
 
     def count(people: Matrix) -> object:
-        limits = {  # one node: afterwards the kernel does not bound, but enumerates
-            "majority": False,
-            "seconds": -1.0,
-            "evaluations": 0,
-            "nodes": 1,
-            "threads": 1,
-        }
-        return native.tally(*constants(people), *limits.values())
+        majority, seconds, evaluations, threads = False, -1.0, 0, 1
+        nodes = 1  # afterwards the kernel does not bound, but enumerates
+        terms = constants(people)
+        return native.tally(*terms, majority, seconds, evaluations, nodes, threads)
 
     return count
 

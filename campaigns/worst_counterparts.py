@@ -87,11 +87,13 @@ def wrong_bounds(model: Model, person: Vector, *, upward: bool) -> int:
     kernel = native_kernel.kernel_of(network, axes)
     kernel.finish(True)
     shared = [c for c in range(model.space.width) if c not in lattice.columns]
-    terms = map(np.ascontiguousarray, network.first.terms(person[None, shared], shared))
+    values, sizes = network.first.terms(person[None, shared], shared)
+    constants, magnitudes = np.ascontiguousarray(values), np.ascontiguousarray(sizes)
     sign, floor = np.array([1.0 if upward else -1.0]), np.array([-np.inf])
-    results = kernel.worst_real(*terms, sign, floor, -1.0, 0, 1)
+    results = kernel.worst_real(constants, magnitudes, sign, floor, -1.0, 0, 1)
     best = oracle.highest_along(model, person, "age", upward=upward) * (1 if upward else -1)
-    lower, upper = (Fraction(float(results[name][0])) for name in ("least", "most"))
+    lower = Fraction(float(results.best_scores[0]))
+    upper = Fraction(float(results.upper_bounds[0]))
     near = NEAR * (1 + abs(best))
     return int(not (best <= upper <= best + near and best - near <= lower <= best + near))
 
