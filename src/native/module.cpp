@@ -270,7 +270,7 @@ class PyKernel {
         check_shape("the floors", floors, {all.count});
         check_no_nan("signs", signs);
         check_no_nan("floors", floors);
-        check(outputs == 1 && !spec.layers.empty() && has_real_axis(),
+        check(outputs == 1 && has_real_axis(),
               "invalid call of worst_real: expected one score and a real-valued axis");
         const Options options{false, seconds, 0, evaluations, threads};
         return run([&](Kernel& with) {

@@ -64,7 +64,8 @@ inline void Search::worst_real(Outcome& out, double sign, double floor, const Li
         for (int l = 0; l < n_children; ++l) {
             double high = sign > 0 ? zonotope.high()[l] : -zonotope.low()[l];
             // Common in networks trained to be fair; the exact value ends the search sooner.
-            if (zonotope.constant(l)) high = sign * spec.layers.back().bias[0];
+            if (zonotope.constant(l) && !spec.layers.empty())
+                high = sign * spec.layers.back().bias[0];
             if (cutoff.admits(high)) frontier.push(&children[size_t(l) * axes], high);
         }
     }
