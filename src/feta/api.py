@@ -16,10 +16,11 @@ from feta.local_query import local_query
 from feta.model import Model
 from feta.progress import Advance
 from feta.query import CountOf, FairAt, FairEverywhere, PersonQuery, SpreadOf, WorstAt
+from feta.scorer.protocol import doubt_at
 from feta.verdict.counterexample import Counterexample
 from feta.verdict.spread import Spread
 from feta.verdict.tally import Tally
-from feta.verdict.verdict import Fair, Reason, Unfair, Unknown, Verdict
+from feta.verdict.verdict import DOUBT_REASONS, Fair, Reason, Unfair, Unknown, Verdict
 
 SolveCounted = Callable[[Sequence[PersonQuery], Budget], tuple[list[Verdict], Tally | None]]
 
@@ -69,7 +70,7 @@ def verify(
     local = local_query(query)
     chosen = choose(local, engine)
     verdict = _replayed(query, local, chosen.solve(local, budget))
-    return admit(query, verdict, trusted=is_ours(chosen))
+    return admit(query, _unless_random(query, verdict), trusted=is_ours(chosen))
 
 
 def verify_many(
@@ -91,7 +92,7 @@ def verify_many(
         chosen = choose(asked[0], engine)
         solved, trusted = chosen.solve_many(asked, budget), is_ours(chosen)
         for row, query, verdict in zip(rows, asked, solved, strict=True):
-            verdicts[row] = admit(query, verdict, trusted=trusted)
+            verdicts[row] = admit(query, _unless_random(query, verdict), trusted=trusted)
     return [verdicts[row] for row in range(len(queries))]
 
 
@@ -110,6 +111,19 @@ def _replayed(query: PersonQuery, local: PersonQuery, verdict: Verdict) -> Verdi
             return replace(verdict, best=again)
         case _:
             return verdict
+
+
+def _unless_random(query: PersonQuery, verdict: Verdict) -> Verdict:
+    """Return a verdict, but none about a person to whom a counted model gave different answers.
+
+    Two people who happened to get the same answers twice are no counterexample then.
+    """
+    if not isinstance(verdict, Unfair) or query.model.scorer.provenance != "counted":
+        return verdict
+    doubt = doubt_at(query.model.restricted, query.person)
+    if doubt is None or doubt.kind != "nondeterministic":
+        return verdict
+    return Unknown(DOUBT_REASONS[doubt.kind], detail=doubt.message, effort=verdict.effort)
 
 
 def verify_counted(

@@ -253,7 +253,7 @@ def _unread_lines(model: Model) -> list[str]:
 
 def _lattice_line(model: Model, seconds: float | None, n_rows: int) -> str:
     relation = model.relation
-    names = " x ".join(axis.attribute.name for axis in relation.axes)
+    names = " x ".join(plain(axis.attribute.name) for axis in relation.axes)
     if not relation.has_key:
         return f"Sensitive: {names}; counterparts are not counted."
     if not relation.finite:

@@ -11,12 +11,13 @@ from sklearn.linear_model import LinearRegression
 from sklearn.neural_network import MLPRegressor
 
 from feta.arrays import Matrix, Vector
-from feta.errors import SchemaError, unknown_choice
+from feta.errors import NetworkError, SchemaError, unknown_choice
 from feta.estimators.fair_estimator import COUNTING, FairEstimator, Targets
 from feta.io.schema import Schema
 from feta.model import Model
 from feta.readers.callable.read import read_callable
 from feta.rule import Rule, Tolerance
+from feta.scorer.protocol import has_exact_scores
 from feta.space.feature_space import FeatureSpace
 from feta.space.vote_weights import VoteWeights
 from feta.vote.settings import LEAST, WeightsName
@@ -169,6 +170,11 @@ class FairRegressor(RegressorMixin, FairEstimator):  # type: ignore[misc]  # sci
 
     def _model(self, scorer: "Scorer") -> Model:
         rule = self._tolerance()
+        if not has_exact_scores(scorer):  # equal scores have no order, and so no median
+            raise NetworkError(
+                f"the scores are narrow intervals, which have no exact median: got "
+                f"{scorer.description}; expected straight pieces; train it with activation='relu'"
+            )
         return (
             Model(self.space_, scorer, rule) if self._schema is None else self._schema.model(scorer)
         )

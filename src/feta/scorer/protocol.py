@@ -317,6 +317,11 @@ def has_scores(scorer: Scorer) -> bool:
     return bool(getattr(scorer, "has_scores", True))
 
 
+def has_exact_scores(scorer: Scorer) -> bool:
+    """Return whether exact scores are numbers; those of smooth networks are narrow intervals."""
+    return bool(getattr(scorer, "piecewise_linear", True))
+
+
 def doubt_at(restricted: Restricted, person: Vector) -> Doubt | None:
     """Return why a counterpart of a person is undecided, if the model itself is the reason."""
     doubt: Callable[[Vector], Doubt | None] | None = getattr(restricted, "doubt", None)

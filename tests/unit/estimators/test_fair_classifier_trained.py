@@ -47,10 +47,6 @@ pytestmark = pytest.mark.filterwarnings("ignore:the weaker guarantee holds")
     ("estimator", "message"),
     [
         (pipeline(Normalizer()), "the predict of Pipeline is deterministic"),
-        (
-            perceptron(activation="tanh"),
-            "one of 'identity', 'relu'; train it with activation='relu'",
-        ),
     ],
 )
 def test_an_unreadable_estimator_states_its_guarantee(
@@ -79,10 +75,10 @@ def test_an_estimator_whose_answers_cannot_be_counted_has_no_verdicts() -> None:
         fair.explain(SOME)
 
 
-def test_the_warning_of_a_weaker_guarantee_has_reason_and_remedy() -> None:
-    message = r"the weaker guarantee holds: fair if .+ train it with activation='relu'"
-    with pytest.warns(UserWarning, match=message):
-        majority(perceptron(activation="tanh"), SPACE).fit(X, Y)
+def test_a_smooth_perceptron_is_proved() -> None:
+    fair = majority(perceptron(activation="tanh"), SPACE).fit(X, Y)
+    assert fair.model_ is not None
+    assert {verdict.provenance for verdict in fair.explain(SOME)} == {"proved"}
 
 
 def test_the_warning_does_not_advise_the_class_that_gives_it() -> None:

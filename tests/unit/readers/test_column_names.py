@@ -94,6 +94,7 @@ def test_columns_without_names_are_taken_in_order(kind: str) -> None:
         assert decided.tolist() == (trained.predict(rows) == 1).tolist()
 
 
+@pytest.mark.filterwarnings("ignore:the level is kept roughly")
 def test_a_fair_classifier_passes_no_rows_to_other_columns() -> None:
     trained = LogisticRegression(max_iter=1000).fit(dummies(), LABELS)
     with pytest.raises(NetworkError, match="trained on other columns than those of 'job'"):
