@@ -5,6 +5,7 @@ recorded again by `python -m tests.golden.record`.
 """
 
 import csv
+import zipfile
 from pathlib import Path
 
 import numpy as np
@@ -23,10 +24,21 @@ TOLERANCES = {"api_real": 1e-6, "readme_pipeline": 1e-6}
 
 def test_models_are_reproduced_bit_for_bit(tmp_path: Path) -> None:
     write_models(tmp_path)
-    written = {path.name: path.read_bytes() for path in tmp_path.iterdir()}
-    stored = {path.name: path.read_bytes() for path in MODELS.iterdir()}
+    written = {path.name: content(path) for path in tmp_path.iterdir()}
+    stored = {path.name: content(path) for path in MODELS.iterdir()}
     assert written.keys() == stored.keys()
     assert [name for name in written if written[name] != stored[name]] == []
+
+
+def content(path: Path) -> bytes | dict[str, bytes]:
+    """Return the bytes of a file; of an archive, those of its members.
+
+    Python 3.11.2 and 3.11.7 write other headers.
+    """
+    if path.suffix != ".npz":
+        return path.read_bytes()
+    with zipfile.ZipFile(path) as archive:
+        return {name: archive.read(name) for name in archive.namelist()}
 
 
 def test_commands_give_the_recorded_results(tmp_path: Path) -> None:
