@@ -1,13 +1,14 @@
 """Mutation tests of `feta_check`: how many small faults do its tests notice?
 
-    python -m campaigns.checker_mutants [--mutants 300] [--seed 1]
+    python -m campaigns.checker_mutants [--mutants 300] [--seed 1] [--out outcomes.jsonl]
 
-cosmic-ray lists the mutants. Each one of a random sample is written to a copy of the package. Then
-a fork of this process, in which everything else is already imported, checks certificates whose
-claims the oracles have judged: those of `tests/certificates/test_random_models.py`. If the mutant
-gives another result than the package, or stops, it is killed. If not, the tests run, without Node,
-and must fail. A mutant that takes too much processor time is killed, too. `--only` repeats some
-mutants, by their numbers, with the tests only.
+cosmic-ray lists the mutants. Each one of a random sample is written to a copy of the package, and
+forks of this process, in which everything else is already imported, test it: first certificates
+whose claims the oracles have judged, those of `tests/certificates/test_random_models.py` and lies
+about them; then the unit tests that are about its file; then all other tests of certificates,
+without Node. The first step that fails kills it. A mutant that takes too much processor time is
+killed, too. With `--out`, an interrupted run is resumed. `--only` repeats some mutants, by their
+numbers.
 """
 
 import argparse
@@ -21,6 +22,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -30,24 +32,33 @@ import pytest
 from campaigns.mutants import ROOT, Mutant, Outcome, changed_lines, mutants_of, show
 
 PACKAGE = ROOT / "src" / "feta_check"
-TESTS = (
-    "test_files",
-    "test_claims",
-    "test_damaged_forests",
-    "test_ties",
-    "test_unknown",
-    "test_segments",
-    "test_random_models",
-)
+FOLDER = ROOT / "tests" / "certificates"
 
-# Modules that tests need, and that do not import the package.
-LOADED = ("feta", "feta.readers.sklearn", "tests.forest_cases", "tests.oracle", "tests.strategies")
+# The tests of each file, which run before the others.
+TESTS: dict[str, tuple[str, ...]] = {
+    "certificate.py": ("test_files",),
+    "claims.py": ("test_claims", "test_ties"),
+    "command.py": ("test_files", "test_receipts"),
+    "forest.py": ("test_damaged_forests",),
+    "means.py": ("test_claims",),
+    "model.py": ("test_unknown", "test_files"),
+    "model_file.py": ("test_files", "test_damaged_networks"),
+    "network.py": ("test_ties", "test_damaged_networks", "test_segments", "test_claims"),
+    "people.py": ("test_claims",),
+    "reading.py": ("test_files", "test_claims"),
+    "receipts.py": ("test_receipts",),
+    "rules.py": ("test_ties", "test_damaged_networks", "test_claims"),
+    "signatures.py": ("test_ed25519", "test_signatures"),
+}
 
-# Seconds of processor time of one run; the unchanged package needs less than a third.
+# Modules that tests need, with everything that they import; those of the package are forgotten.
+LOADED = ("campaigns.certificates", "campaigns.certificate_mutants", "feta.readers.sklearn", "json")
+FORGOTTEN = ("feta_check", "campaigns.certificate", "tests.certificates")
+
+# Seconds of processor time of one step; the unchanged package needs less than a third.
 SECONDS = 90
 
-
-# Seeds of the certificates that are checked before the tests run.
+# Seeds of the certificates that are checked.
 SEEDS = range(40)
 
 
@@ -57,37 +68,68 @@ def main() -> None:
     parser.add_argument("--mutants", type=int, default=300)
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--only", type=int, nargs="+", help="numbers of mutants")
-    parser.add_argument("--no-tests", action="store_true", help="check certificates only")
+    parser.add_argument(
+        "--out", type=Path, help="write outcomes, and resume from those in the file"
+    )
     options = parser.parse_args()
     for name in LOADED:
         importlib.import_module(name)
+    for name in [name for name in sys.modules if name.startswith(FORGOTTEN)]:
+        del sys.modules[name]
     everything = [mutant for path in sorted(PACKAGE.glob("*.py")) for mutant in mutants_of(path)]
     rng, started = np.random.default_rng(options.seed), time.monotonic()
     size = min(options.mutants, len(everything))
     chosen = [everything[index] for index in rng.choice(len(everything), size, replace=False)]
+    known = read_outcomes(options.out)
     with tempfile.TemporaryDirectory(prefix="mutants_") as name:
         root = Path(name)
         folder = root / "mutant" / "feta_check"
         shutil.copytree(PACKAGE, folder, ignore=shutil.ignore_patterns("__pycache__"))
-        steps: list[Callable[[], int]] = [lambda: check_corpus(root)]
-        steps += [] if options.no_tests else [run_tests]
-        if any(
-            in_fork(folder, step) != "survived" for step in [lambda: write_corpus(root), *steps]
-        ):
+        unchanged = [lambda: write_corpus(root), *steps_of("", root)]
+        if any(in_fork(folder, step) != "survived" for step in unchanged):
             raise SystemExit("the package fails without a mutant")
+        print(f"the unchanged package: {time.monotonic() - started:.0f} s", file=sys.stderr)
         outcomes = []
         for number in options.only or range(size):
             mutant = chosen[number]
-            outcomes.append(test(mutant, folder, steps))
-            line = f"{number} {mutant.module}:{mutant.line} {outcomes[-1].result}"
-            print(line, file=sys.stderr, flush=True)
-            if outcomes[-1].result == "survived":
-                print(f"{line} {mutant.operator}\n{outcomes[-1].change}", flush=True)
+            outcome = known.get(str(mutant))
+            if outcome is None or options.only:
+                outcome = test(mutant, folder, steps_of(Path(mutant.module).name, root))
+                write_outcome(options.out, outcome)
+                line = f"{number} {mutant.module}:{mutant.line} {outcome.result}"
+                print(f"{time.monotonic() - started:.0f} s {line}", file=sys.stderr, flush=True)
+                if outcome.result == "survived":
+                    print(f"{line} {mutant.operator}\n{outcome.change}", flush=True)
+            outcomes.append(outcome)
     show("feta_check", outcomes, len(everything), time.monotonic() - started)
 
 
+def read_outcomes(path: Path | None) -> dict[str, Outcome]:
+    """Read the outcomes of an interrupted run."""
+    if path is None or not path.exists():
+        return {}
+    entries = [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
+    found = [Outcome(**entry | {"mutant": Mutant(**entry["mutant"])}) for entry in entries]
+    return {str(outcome.mutant): outcome for outcome in found}
+
+
+def write_outcome(path: Path | None, outcome: Outcome) -> None:
+    """Add an outcome to the file."""
+    if path is not None:
+        with path.open("a", encoding="utf-8") as stream:
+            stream.write(json.dumps(asdict(outcome)) + "\n")
+
+
+def steps_of(module: str, root: Path) -> list[Callable[[], int]]:
+    """Return the steps that test a mutant, the fastest first."""
+    first = TESTS.get(module, ())
+    everything = sorted(path.stem for path in FOLDER.glob("test_*.py"))
+    rest = tuple(name for name in everything if name not in first)
+    return [lambda: check_corpus(root), lambda: run_tests(first), lambda: run_tests(rest)]
+
+
 def test(mutant: Mutant, folder: Path, steps: list[Callable[[], int]]) -> Outcome:
-    """Write a mutant, check and test it, and undo it."""
+    """Write a mutant, test it, and undo it."""
     from cosmic_ray.mutating import mutate_code  # noqa: PLC0415 - only this campaign needs it
     from cosmic_ray.plugins import get_operator  # noqa: PLC0415
 
@@ -128,12 +170,12 @@ def in_fork(folder: Path, step: Callable[[], int]) -> str:
     return "survived" if os.WEXITSTATUS(status) == 0 else "killed"
 
 
-def run_tests() -> int:
-    """Run the tests of this process's package."""
-    tests = [str(ROOT / "tests" / "certificates" / f"{name}.py") for name in TESTS]
-    options = ["-q", "-x", "-p", "no:cacheprovider", "-p", "no:xdist"]
-    options += ["-W", "ignore::pytest.PytestAssertRewriteWarning"]  # modules are imported already
-    return int(pytest.main([*options, *tests]))
+def run_tests(names: tuple[str, ...]) -> int:
+    """Run tests of this process's package."""
+    if not names:
+        return 0
+    options = ["-q", "-x", "--assert=plain", "-p", "no:cacheprovider", "-p", "no:xdist"]
+    return int(pytest.main([*options, *(str(FOLDER / f"{name}.py") for name in names)]))
 
 
 def write_corpus(root: Path) -> int:
