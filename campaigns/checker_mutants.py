@@ -34,22 +34,24 @@ from campaigns.mutants import ROOT, Mutant, Outcome, changed_lines, mutants_of, 
 PACKAGE = ROOT / "src" / "feta_check"
 FOLDER = ROOT / "tests" / "certificates"
 
-# The tests of each file, which run before the others.
+# The tests of each file, which run before the others, and those that run for these files only: the
+# random models are among the certificates.
 TESTS: dict[str, tuple[str, ...]] = {
-    "certificate.py": ("test_files",),
+    "certificate.py": ("test_files", "test_limits"),
     "claims.py": ("test_claims", "test_ties"),
-    "command.py": ("test_files", "test_receipts"),
+    "command.py": ("test_files", "test_receipts", "test_limits"),
     "forest.py": ("test_damaged_forests",),
     "means.py": ("test_claims",),
     "model.py": ("test_unknown", "test_files"),
-    "model_file.py": ("test_files", "test_damaged_networks"),
+    "model_file.py": ("test_files", "test_damaged_networks", "test_limits"),
     "network.py": ("test_ties", "test_damaged_networks", "test_segments", "test_claims"),
     "people.py": ("test_claims",),
-    "reading.py": ("test_files", "test_claims"),
+    "reading.py": ("test_files", "test_claims", "test_limits"),
     "receipts.py": ("test_receipts",),
     "rules.py": ("test_ties", "test_damaged_networks", "test_claims"),
-    "signatures.py": ("test_ed25519", "test_signatures"),
+    "signatures.py": ("test_signatures", "test_ed25519"),
 }
+SEPARATE = ("test_canonical", "test_ed25519", "test_limits", "test_random_models")
 
 # Modules that tests need, with everything that they import; those of the package are forgotten.
 LOADED = ("campaigns.certificates", "campaigns.certificate_mutants", "feta.readers.sklearn", "json")
@@ -124,7 +126,7 @@ def steps_of(module: str, root: Path) -> list[Callable[[], int]]:
     """Return the steps that test a mutant, the fastest first."""
     first = TESTS.get(module, ())
     everything = sorted(path.stem for path in FOLDER.glob("test_*.py"))
-    rest = tuple(name for name in everything if name not in first)
+    rest = tuple(name for name in everything if name not in (*first, *SEPARATE))
     return [lambda: check_corpus(root), lambda: run_tests(first), lambda: run_tests(rest)]
 
 
@@ -203,11 +205,17 @@ def write_corpus(root: Path) -> int:
         assert cases[-1][2] == dict.fromkeys(sealed.rows, "proved")
         add(sealed, 2)
         before = {path: path.read_bytes() for path in folder.iterdir()}
+        assert sealed.truth is not None
+        bounded, count = Sealed.read(folder, sealed.truth), int(np.prod(sealed.truth.sizes))
+        for claim in random_models.fair_claims(bounded):
+            claim |= {"verdict": "fair", "fair_decision": None, "proof": {"counterparts": count}}
+        bounded.write("bounds")
+        add(bounded, int(rng.integers(0, 4)))
         random_models.sealed_case(root / f"other{seed}", seed + 1000)
         for kind, mutate in MUTATIONS.items():
             for path, content in before.items():
                 path.write_bytes(content)
-            lie = Sealed.read(folder, sealed.truth)  # type: ignore[arg-type]  # it has a truth
+            lie = Sealed.read(folder, sealed.truth)
             mutate(rng, lie, root / f"other{seed}")
             lie.write(kind)
             add(lie, 2**20)
