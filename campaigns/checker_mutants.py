@@ -1,6 +1,6 @@
 """Mutation tests of `feta_check`: how many small faults do its tests notice?
 
-    python -m campaigns.checker_mutants [--mutants 300] [--seed 1] [--out outcomes.jsonl]
+    python -m campaigns.checker_mutants [--mutants 300] [--seed 1] [--jobs 1] [--out outcomes.jsonl]
 
 cosmic-ray lists the mutants. Each one of a random sample is written to a copy of the package, and
 forks of this process, in which everything else is already imported, test it: first certificates
@@ -57,8 +57,9 @@ SEPARATE = ("test_canonical", "test_ed25519", "test_limits", "test_random_models
 LOADED = ("campaigns.certificates", "campaigns.certificate_mutants", "feta.readers.sklearn", "json")
 FORGOTTEN = ("feta_check", "campaigns.certificate", "tests.certificates")
 
-# Seconds of processor time of one step; the unchanged package needs less than a third.
-SECONDS = 90
+# A step of a mutant may take so many times as long as that of the unchanged package, and so many
+# seconds at least, in processor time.
+SLOWER, MIN_SECONDS, MAX_SECONDS = 3, 6.0, 300.0
 
 # Seeds of the certificates that are checked.
 SEEDS = range(40)
@@ -73,6 +74,7 @@ def main() -> None:
     parser.add_argument(
         "--out", type=Path, help="write outcomes, and resume from those in the file"
     )
+    parser.add_argument("--jobs", type=int, default=1)
     options = parser.parse_args()
     for name in LOADED:
         importlib.import_module(name)
@@ -82,44 +84,65 @@ def main() -> None:
     rng, started = np.random.default_rng(options.seed), time.monotonic()
     size = min(options.mutants, len(everything))
     chosen = [everything[index] for index in rng.choice(len(everything), size, replace=False)]
-    known = read_outcomes(options.out)
+    numbers = options.only or range(size)
     with tempfile.TemporaryDirectory(prefix="mutants_") as name:
         root = Path(name)
-        folder = root / "mutant" / "feta_check"
-        shutil.copytree(PACKAGE, folder, ignore=shutil.ignore_patterns("__pycache__"))
-        unchanged = [lambda: write_corpus(root), *steps_of("", root)]
-        if any(in_fork(folder, step) != "survived" for step in unchanged):
+        path = options.out or root / "outcomes.jsonl"
+        known = {} if options.only else read_outcomes(path)
+        open_numbers = [number for number in numbers if str(chosen[number]) not in known]
+        limits = unchanged(copy_of_the_package(root / "unchanged"), root)
+        print(f"limits of the steps: {limits} s of processor time", file=sys.stderr, flush=True)
+        workers = []
+        for job in range(options.jobs):
+            folder = copy_of_the_package(root / str(job))
+            workers.append(os.fork())
+            if workers[-1] == 0:
+                for number in open_numbers[job :: options.jobs]:
+                    outcome = test(chosen[number], folder, root, limits)
+                    write_outcome(path, outcome)
+                    seconds, mutant = time.monotonic() - started, outcome.mutant
+                    words = f"{seconds:.0f} s: {number} {mutant.module}:{mutant.line}"
+                    print(f"{words} {outcome.result}", file=sys.stderr, flush=True)
+                os._exit(0)
+        for worker in workers:
+            os.waitpid(worker, 0)
+        outcomes = read_outcomes(path)
+        results = [outcomes[str(chosen[number])] for number in numbers]
+    show("feta_check", results, len(everything), time.monotonic() - started)
+
+
+def copy_of_the_package(root: Path) -> Path:
+    """Copy the package, where mutants are written."""
+    folder = root / "feta_check"
+    shutil.copytree(PACKAGE, folder, ignore=shutil.ignore_patterns("__pycache__"))
+    return folder
+
+
+def unchanged(folder: Path, root: Path) -> list[float]:
+    """Test the unchanged package; return limits of the processor time of each step."""
+    limits = []
+    for step in (lambda: write_corpus(root), *steps_of("", root)):
+        before = resource.getrusage(resource.RUSAGE_CHILDREN).ru_utime
+        if in_fork(folder, step, MAX_SECONDS) != "survived":
             raise SystemExit("the package fails without a mutant")
-        print(f"the unchanged package: {time.monotonic() - started:.0f} s", file=sys.stderr)
-        outcomes = []
-        for number in options.only or range(size):
-            mutant = chosen[number]
-            outcome = known.get(str(mutant))
-            if outcome is None or options.only:
-                outcome = test(mutant, folder, steps_of(Path(mutant.module).name, root))
-                write_outcome(options.out, outcome)
-                line = f"{number} {mutant.module}:{mutant.line} {outcome.result}"
-                print(f"{time.monotonic() - started:.0f} s {line}", file=sys.stderr, flush=True)
-                if outcome.result == "survived":
-                    print(f"{line} {mutant.operator}\n{outcome.change}", flush=True)
-            outcomes.append(outcome)
-    show("feta_check", outcomes, len(everything), time.monotonic() - started)
+        spent = resource.getrusage(resource.RUSAGE_CHILDREN).ru_utime - before
+        limits.append(max(MIN_SECONDS, SLOWER * spent))
+    return [limits[1], limits[3], limits[3]]
 
 
-def read_outcomes(path: Path | None) -> dict[str, Outcome]:
+def read_outcomes(path: Path) -> dict[str, Outcome]:
     """Read the outcomes of an interrupted run."""
-    if path is None or not path.exists():
+    if not path.exists():
         return {}
     entries = [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
     found = [Outcome(**entry | {"mutant": Mutant(**entry["mutant"])}) for entry in entries]
     return {str(outcome.mutant): outcome for outcome in found}
 
 
-def write_outcome(path: Path | None, outcome: Outcome) -> None:
+def write_outcome(path: Path, outcome: Outcome) -> None:
     """Add an outcome to the file."""
-    if path is not None:
-        with path.open("a", encoding="utf-8") as stream:
-            stream.write(json.dumps(asdict(outcome)) + "\n")
+    with path.open("a", encoding="utf-8") as stream:
+        stream.write(json.dumps(asdict(outcome)) + "\n")
 
 
 def steps_of(module: str, root: Path) -> list[Callable[[], int]]:
@@ -130,7 +153,7 @@ def steps_of(module: str, root: Path) -> list[Callable[[], int]]:
     return [lambda: check_corpus(root), lambda: run_tests(first), lambda: run_tests(rest)]
 
 
-def test(mutant: Mutant, folder: Path, steps: list[Callable[[], int]]) -> Outcome:
+def test(mutant: Mutant, folder: Path, root: Path, limits: list[float]) -> Outcome:
     """Write a mutant, test it, and undo it."""
     from cosmic_ray.mutating import mutate_code  # noqa: PLC0415 - only this campaign needs it
     from cosmic_ray.plugins import get_operator  # noqa: PLC0415
@@ -141,20 +164,21 @@ def test(mutant: Mutant, folder: Path, steps: list[Callable[[], int]]) -> Outcom
     assert mutated is not None, mutant
     path.write_text(mutated, encoding="utf-8")
     try:
-        results = (in_fork(folder, step) for step in steps)
+        steps = zip(steps_of(path.name, root), limits, strict=True)
+        results = (in_fork(folder, step, seconds) for step, seconds in steps)
         result = next((result for result in results if result != "survived"), "survived")
         return Outcome(mutant, result, changed_lines(original, mutated))
     finally:
         path.write_text(original, encoding="utf-8")
 
 
-def in_fork(folder: Path, step: Callable[[], int]) -> str:
+def in_fork(folder: Path, step: Callable[[], int], seconds: float) -> str:
     """Do a step in a fork, with the package in a folder; return what it made of it."""
     child = os.fork()
     if child == 0:
         code = 3
         with contextlib.suppress(BaseException):
-            resource.setrlimit(resource.RLIMIT_CPU, (SECONDS, SECONDS))
+            resource.setrlimit(resource.RLIMIT_CPU, (int(seconds), int(seconds)))
             resource.setrlimit(resource.RLIMIT_AS, (2**32, 2**32))
             finders = [f for f in sys.meta_path if "ScikitBuild" not in type(f).__name__]
             sys.meta_path[:] = finders
