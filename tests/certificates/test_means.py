@@ -13,7 +13,8 @@ class File:
     """A file with one threshold, at 0, and two grades."""
 
     def vector(self, name: str) -> list[Any]:
-        return {"votes.thresholds": [0.0], "votes.grades": [1, GRADE]}[name]
+        stored: dict[str, list[Any]] = {"votes.thresholds": [0.0], "votes.grades": [1, GRADE]}
+        return stored[name]
 
 
 CASES = [
