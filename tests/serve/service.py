@@ -7,7 +7,7 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -25,6 +25,11 @@ from feta import (
     VoteWeights,
     save_model,
 )
+from feta.serve.application import Guard, application
+from feta.serve.helper import Helper
+from feta.serve.long_work import Answer, Kind, Question, answer
+from feta.serve.served import Served
+from feta.serve.server import ServeOptions, build
 
 SPACE = FeatureSpace(
     (
@@ -77,6 +82,22 @@ def write(path: Path, seed: int) -> FairPredictor:
     decider = predictor(seed)
     save_model(decider, path)
     return decider
+
+
+class HelperHere(Helper):
+    """Does the work of the helper process in this process."""
+
+    async def ask(
+        self, kind: Kind, served: Served, parts: list[bytes], client: str, **_: Any
+    ) -> Answer:
+        return answer(served, Question(kind, b"".join(parts), client, self.log_key), lambda: False)
+
+
+def built(model: Path, **options: Any) -> Guard:
+    """Return an application without a helper process."""
+    service = build(ServeOptions(str(model), "m", **options)).service
+    helper = HelperHere(service.helper.current, service.helper.log_key)
+    return application(replace(service, helper=helper))
 
 
 @dataclass(frozen=True)
