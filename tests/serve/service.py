@@ -88,14 +88,14 @@ class HelperHere(Helper):
     """Does the work of the helper process in this process."""
 
     async def ask(
-        self, kind: Kind, served: Served, parts: list[bytes], client: str, **_: Any
+        self, kind: Kind, served: Served, parts: list[bytes], client: str, **_: object
     ) -> Answer:
         return answer(served, Question(kind, b"".join(parts), client, self.log_key), lambda: False)
 
 
-def built(model: Path, **options: Any) -> Guard:
+def built(model: Path, *, log: str | None = None) -> Guard:
     """Return an application without a helper process."""
-    service = build(ServeOptions(str(model), "m", **options)).service
+    service = build(ServeOptions(str(model), "m", log=log)).service
     helper = HelperHere(service.helper.current, service.helper.log_key)
     return application(replace(service, helper=helper))
 

@@ -63,8 +63,8 @@ class HelperProgram:
         parts: list[bytes] = []
         reply: Header
         try:
-            assert served is not None
-            assert served.digest == header["digest"]
+            if served is None or served.digest != header["digest"]:
+                raise LookupError("the request names another model")
             question = Question(Kind(header["kind"]), body, header["client"], self.log_key)
             done = answer(served, question, gone.is_set)
             reply = {
