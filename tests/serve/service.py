@@ -132,3 +132,21 @@ def serving(model: Path, *arguments: str) -> Iterator[Server]:
         errors = process.communicate(timeout=60)[1]
     assert process.returncode == 0
     assert "Traceback" not in errors
+
+
+def helper_of(parent: int) -> int:
+    """Return the helper process of a process of the service."""
+    children = [
+        int(pid)
+        for task in Path(f"/proc/{parent}/task").glob("*/children")
+        for pid in task.read_text().split()
+    ]
+    (helper,) = filter(is_helper, children)
+    return helper
+
+
+def is_helper(pid: int) -> bool:
+    try:
+        return "helper_program" in Path(f"/proc/{pid}/cmdline").read_text()
+    except OSError:
+        return False

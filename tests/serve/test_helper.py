@@ -27,7 +27,15 @@ from feta.serve.long_work import Kind, Question, answer
 from feta.serve.served import Served
 from feta.serve.server import ServeOptions, build
 from tests.serve.conftest import wait_until_ready
-from tests.serve.service import decisions, predictor, records, serving, write
+from tests.serve.service import (
+    decisions,
+    helper_of,
+    is_helper,
+    predictor,
+    records,
+    serving,
+    write,
+)
 
 PEOPLE = records(60, seed=3)
 RIGHT = decisions(predictor(0), PEOPLE)
@@ -230,8 +238,12 @@ def test_a_client_that_goes_gives_its_place_to_the_next(tmp_path: Path) -> None:
         for _ in range(12):  # more than may wait
             asyncio.run(go(server.port))
         with httpx.Client(base_url=server.url, timeout=60) as client:
-            answers = (client.post("/v1/decide", json=PEOPLE) for _ in range(600))
-            last = next(one for one in answers if one.status_code == 200)
+            last = client.post("/v1/decide", json=PEOPLE)
+            for _ in range(1000):
+                if last.status_code == 200:
+                    break
+                time.sleep(0.05)
+                last = client.post("/v1/decide", json=PEOPLE)
             assert last.json()["decisions"] == RIGHT
             assert client.post("/v1/decide", json=PEOPLE[0]).json()["decision"] == RIGHT[0]
 
@@ -265,23 +277,6 @@ def test_a_helper_ends_with_the_service_and_by_no_other_order(
     pytest.fail("the helper outlives the service")
 
 
-def helper_of(parent: int) -> int:
-    children = [
-        int(pid)
-        for task in Path(f"/proc/{parent}/task").glob("*/children")
-        for pid in task.read_text().split()
-    ]
-    (helper,) = filter(is_helper, children)
-    return helper
-
-
-def is_helper(pid: int) -> bool:
-    try:
-        return "helper_program" in Path(f"/proc/{pid}/cmdline").read_text()
-    except OSError:
-        return False
-
-
 @pytest.mark.parametrize("parts", [[], [b""], [b"a"], [b"x" * 70_000, b"", b"yz"]])
 def test_messages_arrive_as_they_were_sent(parts: list[bytes]) -> None:
     class Narrow(io.BytesIO):
@@ -307,3 +302,24 @@ def test_the_helper_has_a_lower_priority(tmp_path: Path) -> None:
         if hasattr(os, "getpriority"):
             other = os.getpriority(os.PRIO_PROCESS, process_of(app))
             assert other == min(19, os.getpriority(os.PRIO_PROCESS, 0) + 5)
+
+
+def test_a_helper_that_answers_nonsense_is_replaced(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    program = """
+import sys
+from feta.serve.frames import frame, write_frame
+sys.stdin.buffer.read(100)
+write_frame(sys.stdout.buffer, frame({"id": 10**6}))
+sys.stdout.flush()
+sys.stdin.buffer.read()
+"""
+    with running(tmp_path, program=program) as app:
+        while "damaged: KeyError" not in caplog.text:
+            (first,) = ask(app, PEOPLE)
+            assert first.status_code == 503
+            time.sleep(0.01)
+        (refused, single) = ask(app, PEOPLE, PEOPLE[0])
+        assert refused.status_code == 503
+        assert single.json()["decision"] == RIGHT[0]

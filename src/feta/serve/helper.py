@@ -169,6 +169,8 @@ class Helper:
                 self._run_once()
             except OSError as error:
                 logger.error("the process for long requests cannot be started: %s", error.strerror)
+            except Exception as error:
+                logger.error("an answer of the process is damaged: %s", type(error).__name__)
             self.started.set()
             if time.monotonic() - began < SHORT_LIFE_SECONDS:
                 self.ending.wait(PAUSE_SECONDS)
@@ -187,20 +189,28 @@ class Helper:
         self.started.set()
         if self.ending.is_set():  # `stop` may have seen no channel
             channel.outgoing.put(None)
-        self._read(channel)
+        try:
+            self._read(channel)
+        finally:
+            status = self._ended(channel)
+            writer.join()
+        if not self.ending.is_set():
+            logger.error(
+                "the process for long requests ended (status %d): it is started again", status
+            )
+
+    def _ended(self, channel: Channel) -> int:
+        """End what is left of a process, and refuse the requests it worked on."""
         with self.lock:
             self.channel = None
             lost = list(channel.waiting.values())
         for future in lost:
             future.set_exception(_away("ended while it worked on the request"))
         channel.outgoing.put(None)
-        process.kill()  # it may have closed its output only
-        status = process.wait()
-        writer.join()
-        if not self.ending.is_set():
-            logger.error(
-                "the process for long requests ended (status %d): it is started again", status
-            )
+        channel.process.kill()  # it may have closed its output only
+        assert channel.process.stdout is not None
+        channel.process.stdout.close()
+        return channel.process.wait()
 
     def _read(self, channel: Channel) -> None:
         assert channel.process.stdout is not None
@@ -209,7 +219,6 @@ class Helper:
                 with self.lock:
                     future = channel.waiting.pop(reply[0]["id"])
                 future.set_result(reply)
-        channel.process.stdout.close()
 
 
 def _answer_of(reply: Header, body: bytes) -> Answer:
