@@ -19,7 +19,7 @@ import numpy as np
 from feta.arrays import Matrix
 from feta.auditing.asked import AskedPeople
 from feta.auditing.finding import Finding
-from feta.auditing.stored_verdict import read_verdict, stored_verdict
+from feta.auditing.stored_verdict import Ends, replayed, stored_ends, stored_verdict, verdict_with
 from feta.checker.admit import admit
 from feta.errors import DomainError
 from feta.io.journal_file import JournalFile
@@ -27,7 +27,8 @@ from feta.io.key_index import KeyIndex
 from feta.model import Model
 from feta.query import WorstAt
 from feta.rule import DEFINITION
-from feta.verdict.verdict import Fair
+from feta.verdict.counterexample import Counterexample
+from feta.verdict.verdict import Fair, Verdict
 from feta.wider_limits import groups
 
 # Rows are appended. Sorted by their keys, which are digests, each would be on a page of its own.
@@ -39,6 +40,9 @@ CREATE TABLE people (
 """
 
 FIELDS = {"verdict", "decision", "fair_decision", "alone", "replayed", "span"}
+
+# Exceptions of content that no audit writes.
+UNREADABLE = (ValueError, TypeError, KeyError, AttributeError, DomainError)
 
 # People looked up with one statement; SQLite allows 999 parameters in all versions.
 MAX_ROWS = 500
@@ -94,9 +98,9 @@ class AuditJournal(JournalFile):
             part = rows[indices]
             asked = AskedPeople.of(model, people[part])
             queries = WorstAt.each(model, asked.people)
-            for index, (row, query) in enumerate(zip(part.tolist(), queries, strict=True)):
-                text, is_current = stored[row]
-                finding = self._read(query, row, text, is_current=is_current)
+            texts = [stored[row] for row in part.tolist()]
+            findings = self._read(queries, part.tolist(), texts)
+            for index, (row, finding) in enumerate(zip(part.tolist(), findings, strict=True)):
                 results[row] = None if finding is None else asked.known(index, finding)
         return results
 
@@ -146,21 +150,37 @@ class AuditJournal(JournalFile):
         self._last += len(new)
         self.empty = self.empty and not rows
 
-    def _read(self, query: WorstAt, row: int, text: object, *, is_current: bool) -> Finding | None:
-        """Read a finding back; None unless an audit could have written it and its pair replays."""
+    def _read(
+        self, queries: Sequence[WorstAt], rows: Sequence[int], stored: Sequence[tuple[object, bool]]
+    ) -> list[Finding | None]:
+        """Read findings back; None unless an audit could have written it and its pair replays."""
+        contents = [
+            self._content(query, text) for query, (text, _) in zip(queries, stored, strict=True)
+        ]
+        pairs = replayed(queries, [ends for _, ends in contents])
+        findings: list[Finding | None] = []
+        for query, row, (content, _), pair, (_, is_current) in zip(
+            queries, rows, contents, pairs, stored, strict=True
+        ):
+            verdict = _verdict(content, query, pair)
+            if verdict is None or (isinstance(verdict, Fair) and not is_current):
+                findings.append(None)
+                continue
+            # An earlier session's claims without evidence, such as optimality, are withdrawn.
+            admitted = admit(query, verdict, trusted=is_current)
+            rest = {name: content[name] for name in FIELDS - {"verdict", "alone"}}
+            findings.append(Finding(row, admitted, alone=tuple(content["alone"]), **rest))
+        return findings
+
+    def _content(self, query: WorstAt, text: object) -> tuple[dict[str, Any], Ends | None]:
+        """Return what a row contains, and its stored pair; nothing if no audit writes it."""
         try:
             content = json.loads(text)  # type: ignore[arg-type]  # what is no text is refused
-            if content.keys() != FIELDS or not self._is_possible(content):
-                return None
-            verdict = read_verdict(content.pop("verdict"), query)
-        except (ValueError, TypeError, KeyError, AttributeError, DomainError):
-            return None
-        if verdict is None or (isinstance(verdict, Fair) and not is_current):
-            return None
-        content["alone"] = tuple(content["alone"])
-        # An earlier session's claims without evidence, such as optimality, are withdrawn.
-        admitted = admit(query, verdict, trusted=is_current)
-        return Finding(row, admitted, **content)
+            if content.keys() == FIELDS and self._is_possible(content):
+                return content, stored_ends(content["verdict"], query)
+        except UNREADABLE:
+            pass
+        return {}, None
 
     def _is_possible(self, content: dict[str, Any]) -> bool:
         """Check the values that reports rely on."""
@@ -180,6 +200,15 @@ class AuditJournal(JournalFile):
             return _is_finite(answer)
         classes = range(len(self.model.outcomes))
         return isinstance(answer, bool | int) and int(answer) in classes
+
+
+def _verdict(
+    content: dict[str, Any], query: WorstAt, pair: Counterexample | None
+) -> Verdict | None:
+    try:
+        return verdict_with(content["verdict"], query, pair) if content else None
+    except UNREADABLE:
+        return None
 
 
 def _keys(people: Matrix) -> list[bytes]:
