@@ -207,7 +207,8 @@ class CsvTable:
 
         def chunk(progress: float) -> Chunk:
             columns: dict[str, list[object]] = {
-                name: [*column] for name, column in zip(chosen, zip(*cells, strict=True), strict=True)
+                name: [*column]
+                for name, column in zip(chosen, zip(*cells, strict=True), strict=True)
             }
             frame = constant(self._typed_frame(columns, formats, problems))
             return Chunk(self.path, start, columns, progress, problems, tuple(lines), frame)
