@@ -36,8 +36,8 @@ class KeyIndex:
             return
         part = _sorted(_starts(keys), np.asarray(numbers, dtype=np.int64))
         while self._parts and len(self._parts[-1][0]) <= GROWTH * len(part[0]):
-            older = self._parts.pop()
-            part = _sorted(*map(np.concatenate, zip(older, part, strict=True)))
+            starts, places = self._parts.pop()
+            part = _sorted(np.concatenate([starts, part[0]]), np.concatenate([places, part[1]]))
         self._parts.append(part)
 
     def find(self, keys: Sequence[bytes]) -> list[int | None]:
