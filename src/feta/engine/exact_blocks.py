@@ -14,8 +14,9 @@ from feta.arrays import Counts, Matrix
 from feta.model import EXACT_CHUNK, Model
 from feta.scorer.exact_scores import ExactScores
 
-# A person with more counterparts to evaluate is evaluated alone.
-FEW = 64
+# A person with more counterparts to evaluate is evaluated alone. Networks group points by
+# activation pattern from here on.
+FEW = 256
 
 # Counterparts evaluated together, without a deadline and with one.
 TOGETHER = 2**12
