@@ -8,7 +8,6 @@ from typing import Any, assert_never
 import numpy as np
 
 from feta.arrays import Flags, Vector
-from feta.errors import DomainError
 from feta.model import Model
 from feta.query import WorstAt
 from feta.verdict.certificate import BoundsProof, Certificate, Cut, LatticeProof, Proof
@@ -71,7 +70,7 @@ def replayed(
     ]
     chosen = [two for row in rows if (two := ends[row]) is not None]
     if decides and model.scorer.provenance != "counted" and len(rows) > 1:
-        with suppress(DomainError):  # somebody is outside the space: replay one by one
+        with suppress(ValueError):  # somebody is outside the space: replay one by one
             firsts, seconds = (np.stack(side) for side in zip(*chosen, strict=True))
             found = Counterexample.witnesses(model, firsts, seconds)
             return _placed(pairs, rows, found)
@@ -81,7 +80,7 @@ def replayed(
 def _witness(model: Model, first: Vector, second: Vector) -> Counterexample | None:
     try:
         return Counterexample.witness(model, first, second)
-    except DomainError:
+    except ValueError:
         return None
 
 

@@ -13,6 +13,7 @@ import numpy as np
 from feta.arrays import Counts, Matrix
 from feta.model import EXACT_CHUNK, Model
 from feta.scorer.exact_scores import ExactScores
+from feta.space.lattice import Lattice
 
 # A person with more counterparts to evaluate is evaluated alone. Networks group points by
 # activation pattern from here on.
@@ -83,5 +84,5 @@ def _evaluated(
 ) -> ExactBlock:
     all_rows = np.repeat(rows, [len(ids_by_row[row]) for row in rows])
     ids = np.concatenate([ids_by_row[row] for row in rows])
-    points = model.points(model.space.lattice.moved(people[all_rows], ids))
+    points = model.points(Lattice(model.relation.axes).moved(people[all_rows], ids))
     return ExactBlock(all_rows, ids, points.exact_scores(np.arange(len(ids))))
