@@ -169,5 +169,5 @@ def test_results_do_not_keep_the_blocks_of_their_people_in_memory() -> None:
         results.add(block_of("threshold", [(row, True) for row in range(start, start + 10)], start))
     assert len(results.measured) == 40
     assert results.sample
-    for one in (*results.measured, *results.sample):
-        assert one.person.base is None
+    people = [one.person for one in results.measured] + [one.person for one in results.sample]
+    assert all(person.base is None for person in people)
