@@ -115,7 +115,15 @@ class _Batch:
     def _unfair(self, rows: Counts, ids: Counts, *, optimal: bool) -> dict[int, Verdict]:
         """Replay counterparts by their assignment ids; leave out pairs that prove nothing."""
         people = self.people[rows]
-        others = self.model.space.lattice.moved(people, ids)
+        relation = self.model.relation
+        if relation.enclosing is None:  # the kernel searches all assignments, as for a complete one
+            moved = [
+                relation.counterpart(person, int(number))
+                for person, number in zip(people, ids, strict=True)
+            ]
+            others = np.array(moved, dtype=np.float64).reshape(people.shape)
+        else:
+            others = self.model.space.lattice.moved(people, ids)
         pairs = Counterexample.witnesses(self.model, people, others)
         effort = self._effort()
         return {

@@ -8,7 +8,7 @@ import warnings
 from copy import copy
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Self
+from typing import Literal, Self
 
 import numpy as np
 
@@ -171,7 +171,8 @@ class FairPredictor:
         Parameters
         ----------
         people
-            Rows encoded by `space.encode(table, sensitive="ignore")`.
+            Rows encoded by `space.encode(table, sensitive=predictor.sensitive)`: without the
+            sensitive columns, unless the relation (`Consequences`) needs them.
 
         Returns
         -------
@@ -241,6 +242,8 @@ class FairPredictor:
         if self.budget is not UNLIMITED:
             return None
         if type(people) is not np.ndarray or people.dtype != np.float64:
+            return None
+        if self.model.relation.reads_sensitive:  # compiled code does not check these columns
             return None
         mean = self._mean or self._listed
         if mean is not None:
@@ -403,8 +406,13 @@ class FairPredictor:
                 "use space.encode(table, sensitive='ignore')"
             )
         people = np.asarray(people, dtype=np.float64)
-        self.model.space.check(people, sensitive="ignore", limits="open")
+        self.model.space.check(people, sensitive=self.sensitive, limits="open")
         return people
+
+    @property
+    def sensitive(self) -> Literal["check", "ignore"]:
+        """How people are encoded: "check" if the relation recovers noise from sensitive columns."""
+        return "check" if self.model.relation.reads_sensitive else "ignore"
 
 
 def _check_fitted(weights: object, level: object) -> None:

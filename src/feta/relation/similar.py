@@ -133,6 +133,26 @@ class Similar:
         return False
 
     @property
+    def separated(self) -> None:
+        """None: counterparts are not listed."""
+        return
+
+    @property
+    def reads_sensitive(self) -> bool:
+        """False: there is no key."""
+        return False
+
+    def obstacle(self, column: str) -> str:
+        """Return nothing: the limits do not matter."""
+        del column
+        return ""
+
+    def reasons(self, person: Vector, counterpart: Vector) -> tuple[str, ...]:
+        """Return nothing: all columns within their distances may differ."""
+        del person, counterpart
+        return ()
+
+    @property
     def counts_all_if_none(self) -> bool:
         """False: nobody votes."""
         return False
@@ -168,6 +188,14 @@ class Similar:
     def counterpart(self, person: Vector, assignment_id: int) -> Vector:
         """Raise: counterparts are not listed."""
         return _not_listed(person, assignment_id)
+
+    def moved(self, person: Vector, assignment_ids: Counts) -> Matrix:
+        """Raise: counterparts are not listed."""
+        return _not_listed(person, assignment_ids)
+
+    def combinations(self, assignment_ids: Counts) -> Counts:
+        """Raise: counterparts are not listed."""
+        return _not_listed(assignment_ids)
 
     def counterparts(self, person: Vector) -> Iterator[Matrix]:
         """Raise: counterparts are not listed."""
