@@ -192,6 +192,10 @@ class Grown:
         del person
 
     @property
+    def moving(self) -> Flags:
+        return self._space.sensitive_columns
+
+    @property
     def separated(self) -> None:
         return None
 
@@ -210,6 +214,10 @@ class Grown:
     @property
     def counts_all_if_none(self) -> bool:
         return False
+
+    @property
+    def adjective(self) -> str:
+        return "grown"
 
     @property
     def sentences(self) -> tuple[str, ...]:

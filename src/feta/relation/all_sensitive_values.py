@@ -89,6 +89,11 @@ class AllSensitiveValues:
         del person
 
     @property
+    def moving(self) -> Flags:
+        """Flags of the columns in which counterparts may differ."""
+        return self.space.sensitive_columns
+
+    @property
     def separated(self) -> None:
         """None: nothing moves along."""
         return
@@ -112,6 +117,11 @@ class AllSensitiveValues:
     def counts_all_if_none(self) -> bool:
         """False: vote weights are never empty."""
         return False
+
+    @property
+    def adjective(self) -> str:
+        """Empty: all combinations of sensitive values are compared."""
+        return ""
 
     @property
     def sentences(self) -> tuple[str, ...]:

@@ -243,6 +243,11 @@ class Consequences:
         """None: counterparts also differ in descendants."""
         return
 
+    @property
+    def moving(self) -> Flags:
+        """Flags of the columns in which counterparts may differ."""
+        return ~self._fixed
+
     @cached_property
     def separated(self) -> Separated | None:
         """The counterparts as sums over the sensitive columns, if they are; for kernels."""
@@ -278,6 +283,11 @@ class Consequences:
     def counts_all_if_none(self) -> bool:
         """False: the person is a counterpart."""
         return False
+
+    @property
+    def adjective(self) -> str:
+        """Which combinations of sensitive values are compared."""
+        return "possible"
 
     @property
     def sentences(self) -> tuple[str, ...]:

@@ -164,6 +164,11 @@ class Constrained:
         del person
 
     @property
+    def moving(self) -> Flags:
+        """Flags of the columns in which counterparts may differ."""
+        return self._space.sensitive_columns
+
+    @property
     def separated(self) -> None:
         """None: nothing moves along."""
         return
@@ -187,6 +192,11 @@ class Constrained:
     def counts_all_if_none(self) -> bool:
         """Whether all assignments vote where no plausible one has a vote."""
         return self.if_none == "all"
+
+    @property
+    def adjective(self) -> str:
+        """Which combinations of sensitive values are compared."""
+        return "plausible"
 
     @property
     def sentences(self) -> tuple[str, ...]:

@@ -100,6 +100,11 @@ class Relation(Protocol):
         ...
 
     @property
+    def moving(self) -> Flags:
+        """Flags of the columns in which counterparts may differ."""
+        ...
+
+    @property
     def separated(self) -> "Separated | None":
         """The counterparts as sums over the sensitive columns, for kernels; None for others."""
         ...
@@ -116,6 +121,11 @@ class Relation(Protocol):
     @property
     def counts_all_if_none(self) -> bool:
         """Whether all assignments vote where no counterpart has a vote."""
+        ...
+
+    @property
+    def adjective(self) -> str:
+        """Which combinations of sensitive values are compared, such as "plausible"; empty: all."""
         ...
 
     @property

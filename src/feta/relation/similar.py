@@ -133,6 +133,16 @@ class Similar:
         return False
 
     @property
+    def moving(self) -> Flags:
+        """Flags of the columns in which counterparts may differ."""
+        space = self._space
+        flags = np.array(space.sensitive_columns)
+        for attribute in space.attributes:
+            if getattr(attribute, "source", attribute.name) in self.distances:
+                flags[space.columns_of(attribute)] = True
+        return flags
+
+    @property
     def separated(self) -> None:
         """None: counterparts are not listed."""
         return
@@ -156,6 +166,11 @@ class Similar:
     def counts_all_if_none(self) -> bool:
         """False: nobody votes."""
         return False
+
+    @property
+    def adjective(self) -> str:
+        """Empty: any sensitive values are compared."""
+        return ""
 
     @property
     def sentences(self) -> tuple[str, ...]:

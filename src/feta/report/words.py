@@ -60,7 +60,7 @@ def headline(summary: AuditSummary, words: RuleWords, *, partial: bool) -> Headl
         names = either(summary.attributes)
         whatever = f", whatever their {names}"
         if summary.combined:
-            whatever = f", for every plausible combination of {names.replace(' or ', ' and ')}"
+            whatever = f", for every {adjective} combination of {names.replace(' or ', ' and ')}"
         return Headline("fair", strong, f"{whatever}{counted}.")
     return Headline("undecided", "Undecided: ", _explain_undecided(summary, partial=partial))
 
@@ -165,13 +165,13 @@ def unlisted_words(name: str, count: int) -> str:
     )
 
 
-def notes(summary: AuditSummary, runtime: str) -> Iterator[str]:
+def notes(summary: AuditSummary, runtime: str, adjective: str) -> Iterator[str]:
     """State who has no answer, and whose answer depends on rounding."""
     for outside, count in summary.outside.items():
         yield f"{plain(outside.words(count, summary.provenance))}."
     for name, count in summary.unlisted.items():
         yield f"{unlisted_words(name, count)}."
-    yield from _plausible_words(summary)
+    yield from _plausible_words(summary, adjective)
     undecided, not_audited = summary.open, summary.statuses["not audited"]
     if undecided:
         who = "person is" if undecided == 1 else "people are"
@@ -198,25 +198,25 @@ def notes(summary: AuditSummary, runtime: str) -> Iterator[str]:
         yield f"Every pair was replayed in {runtime}, with the same result."
 
 
-def _plausible_words(summary: AuditSummary) -> Iterator[str]:
-    """State who cannot be compared, and whose own values are not plausible."""
+def _plausible_words(summary: AuditSummary, adjective: str) -> Iterator[str]:
+    """State who cannot be compared, and whose own values the relation does not admit."""
     if summary.mean_combinations is None:
         return
     if summary.nobody:
         yield (
             f"Nobody to compare with: {summary.nobody:,} of {summary.people:,} people; at most one "
-            "combination of the sensitive values is plausible for their other columns. They are "
+            f"combination of the sensitive values is {adjective} for their other columns. They are "
             "not counted as fair."
         )
     if summary.implausible:
         yield (
-            f"Own values not plausible: {summary.implausible:,} of {summary.people:,} people. The "
-            "plausible people with the same other columns are compared instead. The decision of "
+            f"Own values not {adjective}: {summary.implausible:,} of {summary.people:,} people. The "
+            f"{adjective} people with the same other columns are compared instead. The decision of "
             f"{summary.own_differ:,} of them differs from the one that all of these get; they are "
             "undecided."
         )
     yield (
-        f"A person has {summary.mean_combinations:.1f} plausible combinations of the sensitive "
+        f"A person has {summary.mean_combinations:.1f} {adjective} combinations of the sensitive "
         "values on average."
     )
 
@@ -225,7 +225,8 @@ def figures(summary: AuditSummary, words: RuleWords) -> Iterator[str]:
     """State the rates, the gaps, and the cost of fair decisions."""
     yield from _decision_figures(summary)
     yield from _violation_figures(summary, words)
-    yield f"{words.flip[0]} {summary.flip_rate:.1%} {words.flip[1]}"
+    if summary.decided:
+        yield f"{words.flip[0]} {summary.flip_rate:.1%} {words.flip[1]}"
     yield from _error_figures(summary, words)
 
 
