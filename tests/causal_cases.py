@@ -70,8 +70,8 @@ class NaiveCauses:
                 if own[name] is None:
                     continue
                 value = noise[name] + gained(record, step, effects)  # type: ignore[operator]
-                values = [v for v in oracle.values_of(self.space.attribute(name)) if v is not None]
-                known = {exact(one): one for one in values}
+                numbers = [v for v in oracle.values_of(self.space.attribute(name)) if v is not None]
+                known = {exact(one): one for one in numbers}
                 if self.clip:
                     value = min(max(value, min(known)), max(known))
                 exists &= value in known
@@ -111,7 +111,7 @@ class NaiveCauses:
         return [row_of(self.space, record) for record in records]
 
 
-def exact(value: float) -> Fraction:
+def exact(value: Any) -> Fraction:  # noqa: ANN401 - a number
     """Return a number as people write it."""
     return Fraction(repr(value))
 
@@ -201,29 +201,37 @@ def _number(
         if parent == "sex":
             amount = float(rng.integers(-4, 5)) * float(step) * float(rng.choice([1.0, 0.75, 0.5]))
             entry.setdefault("shifts", {})["sex"] = {"male": amount}
-            effects.append(lambda r, k=amount: Fraction(k) if r["sex"] == "male" else Fraction(0))
+            effects.append(_if("male", None, amount))
         else:
             slope = float(rng.choice([1.0, -1.0, 0.5, 0.3, 2.0])) * float(step)
             slope = float(rng.integers(-2, 3)) if sums and parent == "years" else slope
             entry.setdefault("slopes", {})[parent] = slope
-            effects.append(
-                lambda r, p=parent, k=slope: (
-                    Fraction(0) if r[p] is None else Fraction(k) * Fraction(r[p])
-                )
-            )
+            effects.append(_per_unit(parent, slope))
     causes = {*entry.get("shifts", ()), *entry.get("slopes", ())} - {"income"}
     if not causes and sums:
         entry.setdefault("slopes", {})["age"] = 0.7
-        effects.append(lambda r: Fraction(0.7) * Fraction(r["age"]))
+        effects.append(_per_unit("age", 0.7))
     elif rng.random() < 0.3 * (not sums) or not causes:
         amount = float(rng.integers(-3, 4)) * float(step)
         entry["tables"] = [{"columns": ["sex", "age"], "rows": [["female", 21, amount]]}]
-        effects.append(
-            lambda r, k=amount: (
-                Fraction(k) if (r["sex"], r["age"]) == ("female", 21) else Fraction(0)
-            )
-        )
+        effects.append(_if("female", 21, amount))
     return entry, effects
+
+
+def _per_unit(name: str, slope: float) -> Effect:
+    def effect(record: Mapping[str, Any]) -> Fraction:
+        number = record[name]
+        return Fraction(0) if number is None else Fraction(slope) * Fraction(number)
+
+    return effect
+
+
+def _if(sex: str, age: int | None, amount: float) -> Effect:
+    def effect(record: Mapping[str, Any]) -> Fraction:
+        applies = record["sex"] == sex and age in (None, record["age"])
+        return Fraction(amount) if applies else Fraction(0)
+
+    return effect
 
 
 def _bands(

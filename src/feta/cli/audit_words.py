@@ -46,7 +46,7 @@ def show(
         console.print(_pair_table(model, words, pairs))
     for line in [
         *figures(summary, words),
-        *notes(summary, report.source.runtime, model.relation.adjective),
+        *notes(summary, report.source.runtime),
         compared(report.source),
         *caveats(model),
     ]:

@@ -512,9 +512,11 @@ class Consequences:
         )
         combinations = coordinates[0].astype(np.int64)
         values: dict[str, Any] = {one.name: own[one.name] for one in self._parents}
-        names = [axis.attribute.name for axis in space.axes]
-        pairs = zip(names, space.lattice.coordinates(combinations), strict=True)
-        values.update({name: np.asarray(indices) for name, indices in pairs})
+        pairs = zip(space.axes, space.lattice.coordinates(combinations), strict=True)
+        for axis, at in pairs:
+            attribute = cast("Categorical | Integer | Levels", axis.attribute)
+            known = indexed(attribute)
+            values[attribute.name] = at if known else _Numbers.of(attribute, np.asarray(at))
         chosen = dict(zip(self._choices, coordinates[1:], strict=True))
         exists = np.ones(self.size, dtype=bool)
         indices: dict[str, Counts] = {}

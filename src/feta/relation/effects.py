@@ -193,7 +193,7 @@ def _cell(attribute: Attribute, cell: Any) -> Value:  # noqa: ANN401 - any TOML 
                 raise SchemaError(
                     f"unknown value of {attribute.name!r}: {unknown_choice(cell, values)}"
                 )
-            return cell  # type: ignore[no-any-return]  # one of the values
+            return cell
         case Integer() | Levels():
             if not bool(attribute.valid(np.array([[_as_float(cell)] + [0.0] * attribute.missing]))):
                 raise SchemaError(
@@ -306,7 +306,7 @@ def _steps(amount: Fraction) -> int:
 
 def _index(attribute: Attribute, cell: Value) -> int:
     if isinstance(attribute, Categorical):
-        return attribute.values.index(cell)  # type: ignore[arg-type]  # it was read as a value
+        return attribute.values.index(cell)
     assert isinstance(attribute, Integer | Levels)
     code = np.array([[float(cell), *[0.0] * attribute.missing]])  # type: ignore[arg-type]  # a number
     return int(attribute.indices(code)[0])

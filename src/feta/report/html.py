@@ -93,7 +93,10 @@ def html(report: ReportData, sections: tuple[ReportSection, ...] = ()) -> str:
         picture=picture,
         picture_of=picture_of,
         svg=svg,
-        notes=[*notes(summary, report.source.runtime, model.relation.adjective), *source_notes(report.source.notes)],
+        notes=[
+            *notes(summary, report.source.runtime),
+            *source_notes(report.source.notes),
+        ],
         caveats=list(caveats(model)),
         proxies=[] if report.proxies is None else list(proxy_lines(report.proxies)),
         early_end=early_end(report),

@@ -76,7 +76,7 @@ def _lines(report: ReportData) -> Iterator[str]:
         yield ""
     lines = [
         *figures(summary, words),
-        *notes(summary, report.source.runtime, model.relation.adjective),
+        *notes(summary, report.source.runtime),
         compared(report.source),
         *caveats(model),
         *source_notes(report.source.notes),

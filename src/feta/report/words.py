@@ -60,7 +60,9 @@ def headline(summary: AuditSummary, words: RuleWords, *, partial: bool) -> Headl
         names = either(summary.attributes)
         whatever = f", whatever their {names}"
         if summary.combined:
-            whatever = f", for every {adjective} combination of {names.replace(' or ', ' and ')}"
+            whatever = (
+                f", for every {summary.adjective} combination of {names.replace(' or ', ' and ')}"
+            )
         return Headline("fair", strong, f"{whatever}{counted}.")
     return Headline("undecided", "Undecided: ", _explain_undecided(summary, partial=partial))
 
@@ -165,13 +167,13 @@ def unlisted_words(name: str, count: int) -> str:
     )
 
 
-def notes(summary: AuditSummary, runtime: str, adjective: str) -> Iterator[str]:
+def notes(summary: AuditSummary, runtime: str) -> Iterator[str]:
     """State who has no answer, and whose answer depends on rounding."""
     for outside, count in summary.outside.items():
         yield f"{plain(outside.words(count, summary.provenance))}."
     for name, count in summary.unlisted.items():
         yield f"{unlisted_words(name, count)}."
-    yield from _plausible_words(summary, adjective)
+    yield from _plausible_words(summary)
     undecided, not_audited = summary.open, summary.statuses["not audited"]
     if undecided:
         who = "person is" if undecided == 1 else "people are"
@@ -198,25 +200,25 @@ def notes(summary: AuditSummary, runtime: str, adjective: str) -> Iterator[str]:
         yield f"Every pair was replayed in {runtime}, with the same result."
 
 
-def _plausible_words(summary: AuditSummary, adjective: str) -> Iterator[str]:
+def _plausible_words(summary: AuditSummary) -> Iterator[str]:
     """State who cannot be compared, and whose own values the relation does not admit."""
     if summary.mean_combinations is None:
         return
     if summary.nobody:
         yield (
             f"Nobody to compare with: {summary.nobody:,} of {summary.people:,} people; at most one "
-            f"combination of the sensitive values is {adjective} for their other columns. They are "
+            f"combination of the sensitive values is {summary.adjective} for their other columns. They are "
             "not counted as fair."
         )
     if summary.implausible:
         yield (
-            f"Own values not {adjective}: {summary.implausible:,} of {summary.people:,} people. The "
-            f"{adjective} people with the same other columns are compared instead. The decision of "
+            f"Own values not {summary.adjective}: {summary.implausible:,} of {summary.people:,} people. The "
+            f"{summary.adjective} people with the same other columns are compared instead. The decision of "
             f"{summary.own_differ:,} of them differs from the one that all of these get; they are "
             "undecided."
         )
     yield (
-        f"A person has {summary.mean_combinations:.1f} {adjective} combinations of the sensitive "
+        f"A person has {summary.mean_combinations:.1f} {summary.adjective} combinations of the sensitive "
         "values on average."
     )
 

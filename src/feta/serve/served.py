@@ -46,6 +46,12 @@ class Served:
             predictor = FairPredictor.voting(*votes_of_bytes(content))
         except FetaError as error:
             raise NetworkError(f"{path}: {error}") from None
+        if predictor.model.relation.reads_sensitive:
+            raise SchemaError(
+                f"{path}: decisions by [consequences] are not served: they need the sensitive "
+                "columns, which the service never reads; expected another relation; use feta "
+                "predict or FairPredictor"
+            )
         served = cls(name, predictor, hashlib.sha256(content).hexdigest())
         served.warm_up()
         return served

@@ -104,10 +104,12 @@ class _SeparatedKernel:
     def majority(self, people: Matrix, *, threads: int) -> Answers | None:
         """Return None: rows are not checked."""
         del people, threads
+        return None
 
     def mean_decisions(self, people: Matrix, vote: KernelVote, *, threads: int) -> Counts | None:
         """Return None: rows are not checked."""
         del people, vote, threads
+        return None
 
     def find(self, people: Matrix, references: References, limits: Limits) -> KernelSearch:
         """Find counterparts that differ from their person's reference."""
