@@ -63,8 +63,8 @@ class Auditor:
         if not relation.has_key and self.model.rule.tolerance is not None:
             raise SchemaError(
                 "a regression is not audited with this relation: got a Tolerance, which holds for "
-                f"any two counterparts, and {type(relation).__name__}, in which two counterparts of "
-                "a person may not be related; expected decisions, or another relation"
+                f"any two counterparts, and {type(relation).__name__}, in which two counterparts "
+                "of a person may not be related; expected decisions, or another relation"
             )
         if self.budget == UNLIMITED:  # engines recognize the value itself
             object.__setattr__(self, "budget", UNLIMITED)

@@ -40,8 +40,8 @@ def run_fit(data: Path, schema_path: Path, graph: str, out: Path | None) -> Exit
     left_out = share_left_out(relation, people)
     lines = [
         f"# Fitted to {len(people):,} people in {plain(data.name)}: {plain(graph)}",
-        "# A fit describes the table. That the arrows are causes, without unobserved common causes,",
-        "# is an assumption. Effects are compared with the first value of a category.",
+        "# A fit describes the table. That the arrows are causes, and that no common cause is",
+        "# missing, is an assumption. Effects are compared with the first value of a category.",
         f"# {left_out:.1%} of the counterparts would leave their domains, and are left out.",
     ]
     for one in fitted:

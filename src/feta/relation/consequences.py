@@ -44,6 +44,9 @@ MAX_COUNTERPARTS = 2**24
 # Numbers of counterparts that are cached for the people who are asked about.
 MAX_CACHED = 2**22
 
+# People whose counterparts are known without their noise.
+MAX_LATEST = 1024
+
 # The noise of a missing value: it stays missing.
 MISSING = np.iinfo(np.int64).min
 
@@ -481,6 +484,20 @@ class Consequences:
     def _moved(self, person: Vector) -> _Moved:
         """Return the counterparts of a person, cached by what determines them."""
         row = np.asarray(person, dtype=np.float64)[None, :]
+        own = row.tobytes()
+        if self._latest.get(own) is not None:
+            return self._latest[own]
+        known = self._latest[own] = self._moved_by_key(person, row)
+        while len(self._latest) > MAX_LATEST:
+            del self._latest[next(iter(self._latest))]
+        return known
+
+    @cached_property
+    def _latest(self) -> dict[bytes, _Moved]:
+        """The people of the last questions, because one question asks several times."""
+        return {}
+
+    def _moved_by_key(self, person: Vector, row: Matrix) -> _Moved:
         noise = {name: steps[0] for name, steps in self._noise(row).items()}
         parts = [person[self._space.columns_of(one)] + 0.0 for one in self._parents]
         steps = [np.int64(one).tobytes() for one in noise.values()]

@@ -3,6 +3,7 @@
 A fit describes the table. Whether its effects are causes is an assumption that no table proves.
 """
 
+import itertools
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -47,7 +48,7 @@ def read_graph(text: str, space: FeatureSpace) -> dict[str, list[str]]:
                 f'invalid arrow: got {part!r}; expected causes and consequences, such as "sex -> '
                 'income; age -> income"'
             )
-        for causes, consequences in zip(ends, ends[1:], strict=False):
+        for causes, consequences in itertools.pairwise(ends):
             for cause in causes.split(","):
                 for consequence in consequences.split(","):
                     _add(parents, cause.strip(), consequence.strip(), names)

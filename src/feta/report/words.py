@@ -204,21 +204,22 @@ def _plausible_words(summary: AuditSummary) -> Iterator[str]:
     """State who cannot be compared, and whose own values the relation does not admit."""
     if summary.mean_combinations is None:
         return
+    which = summary.adjective
     if summary.nobody:
         yield (
             f"Nobody to compare with: {summary.nobody:,} of {summary.people:,} people; at most one "
-            f"combination of the sensitive values is {summary.adjective} for their other columns. They are "
-            "not counted as fair."
+            f"combination of the sensitive values is {which} for their other columns. They are not "
+            "counted as fair."
         )
     if summary.implausible:
         yield (
-            f"Own values not {summary.adjective}: {summary.implausible:,} of {summary.people:,} people. The "
-            f"{summary.adjective} people with the same other columns are compared instead. The decision of "
+            f"Own values not {which}: {summary.implausible:,} of {summary.people:,} people. The "
+            f"{which} people with the same other columns are compared instead. The decision of "
             f"{summary.own_differ:,} of them differs from the one that all of these get; they are "
             "undecided."
         )
     yield (
-        f"A person has {summary.mean_combinations:.1f} {summary.adjective} combinations of the sensitive "
+        f"A person has {summary.mean_combinations:.1f} {which} combinations of the sensitive "
         "values on average."
     )
 

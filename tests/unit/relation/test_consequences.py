@@ -88,11 +88,11 @@ def test_a_table_of_effects_reads_several_columns() -> None:
     relation = Consequences.of(
         SPACE, {"column": "income", "tables": [{"columns": ["sex", "age"], "rows": rows}]}
     )
-    found = dict(
-        ((sex, age), income) for sex, age, income in listed(
+    found = {
+        (sex, age): income for sex, age, income in listed(
             relation, person(), "sex", "age", "income"
         )
-    )  # fmt: skip
+    }  # fmt: skip
     assert found[("male", 22)] == 57
     assert found[("female", 25)] == 43
     assert found[("male", 25)] == 50
