@@ -99,7 +99,8 @@ def audit(model: Model, people: Matrix, labels: Flags, known: Matrix, name: str)
             rate = members.unfair / members.people
             print(f"    CE rate, {attribute} {group}: {rate:.1%} of {members.people}")
     for view in results.top_pairs.pairs(auditor)[:2]:
-        print("    pair:", {key: (view.before[key], view.after[key]) for key in view.changed})
+        changes = {key: (view.before[key], view.after[key]) for key in view.changed}
+        print("    pair:", changes, [model.outcomes[index] for index in view.pair.decisions])
     equal = feta.FairPredictor(model).decide(people)
     own = model.decide(people)
     print(f"    equal majority: flips {(equal != own).mean():.1%}, ", end="")

@@ -485,11 +485,11 @@ class Consequences:
         """Return the counterparts of a person, cached by what determines them."""
         row = np.asarray(person, dtype=np.float64)[None, :]
         own = row.tobytes()
-        if self._latest.get(own) is not None:
-            return self._latest[own]
-        known = self._latest[own] = self._moved_by_key(person, row)
-        while len(self._latest) > MAX_LATEST:
-            del self._latest[next(iter(self._latest))]
+        known = self._latest.get(own)
+        if known is None:
+            if len(self._latest) >= MAX_LATEST:
+                self._latest.clear()
+            known = self._latest[own] = self._moved_by_key(person, row)
         return known
 
     @cached_property
