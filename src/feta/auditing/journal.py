@@ -125,7 +125,7 @@ class AuditJournal(JournalFile):
 
     def write(self, people: Matrix, findings: Sequence[Finding]) -> None:
         """Store what was found about these people, all of it or nothing."""
-        moving, session = self.model.space.sensitive_columns, self._session
+        moving, session = self.model.relation.moving, self._session
         texts: dict[bytes, str] = {}  # by key: a person may occur twice
         for key, finding in zip(_keys(people), findings, strict=True):
             assert finding.verdict is not None  # only answers are stored

@@ -147,5 +147,5 @@ def _stored_pair(pair: Counterexample, moving: Flags) -> list[str]:
 def _with_moving(query: WorstAt, code: str) -> Vector:
     """Return the person with other values in the columns that move."""
     person = np.array(query.person)
-    person[query.model.space.sensitive_columns] = np.frombuffer(bytes.fromhex(code))
+    person[query.model.relation.moving] = np.frombuffer(bytes.fromhex(code))
     return person

@@ -210,7 +210,10 @@ def _auditor(loaded: LoadedModel, options: AuditOptions) -> Auditor:
     counted = loaded.model.scorer.provenance == "counted"
     runtime = None if counted else loaded.runtime
     stored = None if votes.is_default else votes
-    return Auditor(loaded.model, options.engine, budget, runtime, votes=stored)
+    auditor = Auditor(loaded.model, options.engine, budget, runtime, votes=stored)
+    if options.certify:
+        auditor.check_certifiable()
+    return auditor
 
 
 def make_auditor(options: AuditOptions, formats: Formats, fingerprint: str) -> Auditor:

@@ -147,7 +147,15 @@ class _Batch:
         """Replay counterparts by their assignment ids; leave out pairs that prove nothing."""
         rows, ids = (np.array([*part], np.int64) for part in (ids_by_row, ids_by_row.values()))
         people = self.people[rows]
-        others = self.model.space.lattice.moved(people, ids)
+        relation = self.model.relation
+        if relation.enclosing is None:  # the kernel searches all assignments, as for a complete one
+            moved = [
+                relation.counterpart(person, int(number))
+                for person, number in zip(people, ids, strict=True)
+            ]
+            others = np.array(moved, dtype=np.float64).reshape(people.shape)
+        else:
+            others = self.model.space.lattice.moved(people, ids)
         pairs = Counterexample.witnesses(self.model, people, others)
         effort = self._effort()
         return {
