@@ -100,7 +100,10 @@ template <class T> class Points {
         for (size_t k = 0; k < net.layers.size(); ++k) {
             const Layer<T>& layer = net.layers[k];
             if (!layer.activation.relu) activate(layer.activation, layer.inputs, vectors);
-            if (k == 0 || !layer.activation.relu) block.find_active(layer.inputs, vectors);
+            if (layer.activation.smooth.used())
+                block.activate_all(layer.inputs);
+            else if (k == 0 || !layer.activation.relu)
+                block.find_active(layer.inputs, vectors);
             block.apply_layer(layer, vectors,
                               k + 1 < net.layers.size() && net.layers[k + 1].activation.relu);
         }

@@ -3,15 +3,35 @@
 // A `cancelled_magnitude` is the magnitude of source terms that cancel in the bias, where a scaling
 // was merged into the layer. The source rounds these terms, so its error bound includes them.
 #pragma once
+#include <array>
 #include <cstdint>
 #include <vector>
 
 namespace feta {
 
-// A piecewise-linear activation; arrays are (pieces, width), width 1 or the number of neurons.
+// A smooth activation, see smooth.hpp: f(x) = P(inner · x) on cells of `low` to `high`, and lines
+// beyond. The float32 cells may end earlier. `windows` has two per slope: ends, lowest, highest.
+struct SmoothSpec {
+    enum Kind : int32_t { none = 0, table = 1, softsign = 2 };
+    static constexpr int single_terms = 4, double_terms = 12, window_terms = 8;
+    static constexpr int single_cells = 16, double_cells = 8;  // per unit of inner · x
+    Kind kind = none;
+    double inner = 1, low = 0, high = 0, single_low = 0, single_high = 0;
+    std::vector<double> single, doubles, windows;  // rows of the terms above
+    std::array<double, 2> tail_slopes{}, tail_intercepts{};
+    double first_slope = 0, slope_step = 1;
+    // Errors of the values, of the claim that windows contain all extremes, and of the source.
+    double single_error = 0, double_error = 0, window_error = 0, source_error = 0;
+    double steepest = 1, lift = 0, largest_term = 0;  // |f(x)| is at most steepest · |x| + lift
+    std::vector<uint8_t> on;                          // (1 or neurons): others pass unchanged
+};
+
+// A piecewise-linear activation, or a smooth one; arrays are (pieces, width), width 1 or the number
+// of neurons.
 struct ActivationSpec {
     int pieces = 1, width = 1;
     std::vector<double> breaks, slopes, intercepts;
+    SmoothSpec smooth;
 };
 
 struct LayerSpec {

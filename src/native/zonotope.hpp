@@ -159,6 +159,7 @@ template <class T> class Zonotope {
     void activate_piecewise(const Activation<T>& activation, int n, T* x, V& c, V& b,
                             V& generator_sum, V radius, V& slope_out, V& intercept_above,
                             V& intercept_below);
+    static void smooth_error(const Smooth<T>& smooth, int arithmetic, V& value, V& error);
     template <bool Root> void affine(size_t k);
     void bound_single_output();
 
