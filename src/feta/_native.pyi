@@ -71,9 +71,11 @@ class Smooth:
     largest_term: float
     def __init__(self) -> None: ...
     def set_cells(
-        self, range: Doubles, single: Doubles, doubles: Doubles, tails: Doubles, /
+        self, ends: Doubles, single: Doubles, doubles: Doubles, tails: Doubles, /
     ) -> None: ...
-    def set_windows(self, windows: Doubles, first_slope: float, slope_step: float, /) -> None: ...
+    def set_windows(
+        self, windows: Doubles, reach: float, first_slope: float, slope_step: float, /
+    ) -> None: ...
 
 @final
 class Kernel:

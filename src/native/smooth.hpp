@@ -70,6 +70,7 @@ template <class T> class Smooth {
         source = T(from.source_error * to_float32);
         largest = T(from.largest_term);
         n_slopes = T(int(from.windows.size() / window_terms));
+        reach = T(from.reach * to_float32);
         first_slope = T(from.first_slope);
         slope_step = T(from.slope_step);
         windows_error = T((from.single_error + from.window_error) * to_float32);
@@ -103,13 +104,13 @@ template <class T> class Smooth {
         const V at_left = left - slope * from, at_right = right - slope * to;
         lowest = smaller<T>(at_left, at_right);
         highest = larger<T>(at_left, at_right);
-        for (int w = 0; w < 2; ++w) {
-            V window[4];  // its ends, and the lowest and highest value
-            load_rows(windows.data() + 4 * w, row + row, window);
-            const Mask<T> inside = (window[0] <= to) & (window[1] >= from);
-            lowest = select<T>(inside & (window[2] < lowest), window[2], lowest);
-            highest = select<T>(inside & (window[3] > highest), window[3], highest);
-        }
+        V window[4];
+        load_rows(windows.data(), row, window);
+        const V before = from - reach, after = to + reach;
+        const Mask<T> low_inside = (window[0] >= before) & (window[0] <= after),
+                      high_inside = (window[2] >= before) & (window[2] <= after);
+        lowest = select<T>(low_inside, smaller<T>(window[1], lowest), lowest);
+        highest = select<T>(high_inside, larger<T>(window[3], highest), highest);
     }
     T relaxation_error() const { return windows_error; }
 
@@ -120,7 +121,7 @@ template <class T> class Smooth {
     SmoothSpec::Kind kind = SmoothSpec::none;
     T inner = 1, low = 0, high = 0, per_unit = 1, center = 0, last = 0;
     std::array<T, 2> tail_slopes{}, tail_intercepts{};
-    T own = 0, source = 0, largest = 0, windows_error = 0;
+    T own = 0, source = 0, largest = 0, windows_error = 0, reach = 0;
     T n_slopes = 0, first_slope = 0, slope_step = 1;
     Array<T> polynomials, windows;  // (cells, terms), (slopes, window_terms)
     std::vector<uint8_t> on;        // by neuron

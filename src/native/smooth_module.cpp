@@ -35,12 +35,15 @@ void set_cells(SmoothSpec& to, const Doubles& range, const Doubles& single, cons
     to.kind = SmoothSpec::table;
 }
 
-void set_windows(SmoothSpec& to, const Doubles& windows, double first_slope, double slope_step) {
+void set_windows(SmoothSpec& to, const Doubles& windows, double reach, double first_slope,
+                 double slope_step) {
     const size_t count = windows.ndim() ? windows.shape(0) : 0;
     check_shape("the windows", windows, {count, SmoothSpec::window_terms});
     check_no_nan("windows", windows);
-    check(count > 0 && slope_step > 0, "invalid windows: expected a row for each slope");
+    check(count > 0 && reach >= 0 && slope_step > 0,
+          "invalid windows: expected a row for each slope");
     to.windows = to_vector(windows);
+    to.reach = reach;
     to.first_slope = first_slope;
     to.slope_step = slope_step;
     if (to.kind == SmoothSpec::none) to.kind = SmoothSpec::softsign;

@@ -10,16 +10,17 @@
 namespace feta {
 
 // A smooth activation, see smooth.hpp: f(x) = P(inner · x) on cells of `low` to `high`, and lines
-// beyond. The float32 cells may end earlier. `windows` has two per slope: ends, lowest, highest.
+// beyond. The float32 cells may end earlier. A row of `windows` is for one slope: x and value of a
+// lowest and of a highest point of f(x) − slope · x, which are at most `reach` from their x.
 struct SmoothSpec {
     enum Kind : int32_t { none = 0, table = 1, softsign = 2 };
-    static constexpr int single_terms = 4, double_terms = 12, window_terms = 8;
+    static constexpr int single_terms = 4, double_terms = 12, window_terms = 4;
     static constexpr int single_cells = 16, double_cells = 8;  // per unit of inner · x
     Kind kind = none;
     double inner = 1, low = 0, high = 0, single_low = 0, single_high = 0;
     std::vector<double> single, doubles, windows;  // rows of the terms above
     std::array<double, 2> tail_slopes{}, tail_intercepts{};
-    double first_slope = 0, slope_step = 1;
+    double reach = 0, first_slope = 0, slope_step = 1;
     // Errors of the values, of the claim that windows contain all extremes, and of the source.
     double single_error = 0, double_error = 0, window_error = 0, source_error = 0;
     double steepest = 1, lift = 0, largest_term = 0;  // |f(x)| is at most steepest · |x| + lift

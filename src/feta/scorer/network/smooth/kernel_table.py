@@ -1,10 +1,10 @@
 """Smooth activations in the format of the compiled kernel, derived from the proved tables.
 
-The kernel evaluates f(x) = P(inner · x) with one row of coefficients per cell: cubic polynomials in
-float32, and those of `tables.npz` in float64. To bound f over an interval, it subtracts a line whose
-slope is one of a few: f(x) − slope · x has its extremes at the ends of the interval or in one of two
-windows, which are stored for each slope. docs/explanation/rounding.md has the proofs (lemmas 22
-and 23).
+The kernel evaluates f(x) = P(inner · x) with one row of coefficients per cell: cubic polynomials
+in float32, and those of `tables.npz` in float64. To bound f over an interval, it subtracts a line
+whose slope is one of a few: f(x) − slope · x has its extremes at the ends of the interval or in one
+of two windows, which are stored for each slope. docs/explanation/rounding.md has the proofs (lemmas
+22 and 23).
 """
 
 from dataclasses import dataclass
@@ -34,6 +34,9 @@ STRETCH = 1 + 2.0**-10
 # Slopes of lines between 0 and the slope of a tail; a power of two, so that both are among them.
 SLOPES = 128
 
+# Slopes that differ by less count as equal; the claim about windows has an error for it.
+FLAT = 2.0**-34
+
 # A shifted coefficient is a sum of at most 12 products, each rounded a few times.
 SHIFT = 2.0**-48
 
@@ -53,7 +56,8 @@ class KernelTable:
     double: Matrix  # (cells, DEGREE + 1)
     tails: tuple[tuple[float, float], tuple[float, float]]  # slope and intercept: below, above
     errors: tuple[float, float]  # of a value in float32 and in float64, beyond 12 units of L · |x|
-    windows: Matrix  # (slopes, 8): two windows, each with ends, lowest and highest f(x) − slope · x
+    windows: Matrix  # (slopes, 4): x and f(x) − slope · x of a lowest and of a highest point
+    reach: float  # half of the width of all windows
     first_slope: int  # slopes are whole multiples of `slope_step`
     slope_step: float
     window_error: float  # of the claim that all extremes are in windows
@@ -119,9 +123,9 @@ def kernel_table(name: str, parameter: float) -> KernelTable:
     double, error64 = _double(form, steepest)
     steepest_tail = max(abs(slope) for slope, _ in tails)
     # The slope of a tail is one of those, unless others are much larger.
-    widest = steepest_tail if steepest < 8 * steepest_tail else steepest  # noqa: PLR2004
+    widest = steepest_tail if steepest < 8 * steepest_tail else steepest
     step = float(np.float32(widest)) / SLOPES
-    windows, first, window_error = _windows(form, step)
+    windows, reach, first, window_error = _windows(form, step)
     return KernelTable(
         form.inner,
         form.low,
@@ -133,6 +137,7 @@ def kernel_table(name: str, parameter: float) -> KernelTable:
         tails,
         (error32, error64),
         windows,
+        reach,
         first,
         step,
         window_error,
@@ -156,9 +161,7 @@ def _form(name: str, parameter: float) -> _Form:
             inner, outer = parameter, 1 / parameter
         case "logsigmoid":
             inner, outer = -1.0, -1.0
-    return _Form(
-        stored.low, stored.high, stored.coefficients, stored.errors, tails, inner, outer
-    )
+    return _Form(stored.low, stored.high, stored.coefficients, stored.errors, tails, inner, outer)
 
 
 def _hardswish() -> _Form:
@@ -264,8 +267,8 @@ def _double(form: _Form, steepest: float) -> tuple[Matrix, float]:
 # ---- windows
 
 
-def _windows(form: _Form, step: float) -> tuple[Matrix, int, float]:
-    """Return two windows for each slope, the first slope, and the error of the claim."""
+def _windows(form: _Form, step: float) -> tuple[Matrix, float, int, float]:
+    """Return the windows of each slope, their reach, the first slope, and the claim's error."""
     cells = form.parts(PARTS_WINDOWS)
     radius, degrees = cells.radius, np.arange(DEGREE + 1)
     coefficients, factor = cells.coefficients, form.outer * form.inner
@@ -279,8 +282,10 @@ def _windows(form: _Form, step: float) -> tuple[Matrix, int, float]:
     search = _Search(form, cells, lowest, highest)
     # The slope is what the kernel computes: a product in float32.
     lines = (multiples.astype(np.float32) * np.float32(step)).astype(np.float64)
-    rows = np.array([_row(form, search.windows(line / factor)) for line in lines])
-    return rows, first, search.claim_error * abs(form.outer) * (1 + 2.0**-20)
+    rows = [_row(form, search.windows(line / factor)) for line in lines]
+    reach = max(row.reach for row in rows)
+    numbers = np.array([row.numbers for row in rows])
+    return numbers, reach, first, search.claim_error * abs(form.outer) * (1 + 2.0**-20)
 
 
 @dataclass(frozen=True, slots=True)
@@ -311,25 +316,30 @@ class _Search:
         derived = cells.coefficients[1:] * degrees[1:, None]
         slopes = [(sign * half) ** degrees[:-1] @ derived for sign in (-1.0, 1.0)]
         gaps = np.abs(values[1][:-1] - values[0][1:]) + np.abs(slopes[1][:-1] - slopes[0][1:])
-        return float(gaps.sum() + 2 * cells.errors.sum()) + sum(
-            2 * tail.error for tail in self.form.tails
-        )
+        hidden = FLAT * (self.form.high - self.form.low)
+        tails = sum(2 * tail.error for tail in self.form.tails)
+        return float(gaps.sum() + 2 * cells.errors.sum()) + hidden + tails
 
     def windows(self, slope: float) -> list[_Window]:
         """Return where base(y) − slope · y may have an extreme, in ascending order."""
         form = self.form
         rises = np.concatenate(
-            [[form.tails[0].slope >= slope], self.lowest >= slope, [form.tails[1].slope >= slope]]
+            [
+                [form.tails[0].slope >= slope],
+                self.lowest >= slope - FLAT,
+                [form.tails[1].slope >= slope],
+            ]
         )
         falls = np.concatenate(
-            [[form.tails[0].slope <= slope], self.highest <= slope, [form.tails[1].slope <= slope]]
+            [
+                [form.tails[0].slope <= slope],
+                self.highest <= slope + FLAT,
+                [form.tails[1].slope <= slope],
+            ]
         )
         runs, found = _runs(rises, falls), []
         for before, after, start, stop in runs:  # cells start to stop − 1; none: a kink
             found.append(self._window(slope, before, after, start - 1, stop - 1))
-        if len(found) > 2:  # noqa: PLR2004 - a row has room for two
-            start, stop = runs[0][2] - 1, runs[-1][3] - 1
-            found = [self._window(slope, 0, 0, max(start - 1, 0), min(stop + 1, len(self.cells)))]
         return found
 
     def _window(self, slope: float, before: int, after: int, start: int, stop: int) -> _Window:
@@ -412,17 +422,34 @@ def _runs(rises: Counts, falls: Counts) -> list[tuple[int, int, int, int]]:
     return found
 
 
-def _row(form: _Form, windows: list[_Window]) -> list[float]:
-    """Return windows in units of x, rounded outward to float32."""
-    row: list[float] = []
-    for window in windows:
-        low, high = sorted((window.low / form.inner, window.high / form.inner))
-        lowest, highest = form.outer * window.lowest, form.outer * window.highest
-        if form.outer < 0:
-            lowest, highest = highest, lowest
-        row += [_below(low), _above(high), _below(lowest), _above(highest)]
-    none = [np.inf, -np.inf, np.inf, -np.inf]
-    return row + none * (2 - len(windows))
+@dataclass(frozen=True, slots=True)
+class _Row:
+    """The numbers of one slope in units of x, rounded outward to float32."""
+
+    numbers: tuple[float, float, float, float]
+    reach: float
+
+
+def _row(form: _Form, windows: list[_Window]) -> _Row:
+    numbers: list[float] = []
+    reach = 0.0
+    for outward in (-1.0, 1.0):  # of the lowest points, and of the highest ones
+        # A factor below 0 turns the highest points of the base into the lowest ones.
+        highest = (outward > 0) == (form.outer > 0)
+        values = [(window.highest if highest else window.lowest, window) for window in windows]
+        kept = [(form.outer * value, window) for value, window in values if np.isfinite(value)]
+        if not kept:
+            numbers += [np.inf, np.inf if outward < 0 else -np.inf]
+            continue
+        # Several become one, with everything between them.
+        low = min(window.low for _, window in kept) / form.inner
+        high = max(window.high for _, window in kept) / form.inner
+        value = max((value for value, _ in kept), key=lambda value: outward * value)
+        center = float(np.float32((low + high) / 2))
+        half = max(abs(high - center), abs(low - center))
+        reach = max(reach, _above(half + 2.0**-20 * abs(center)) * (1 + 2.0**-10))
+        numbers += [center, _below(value) if outward < 0 else _above(value)]
+    return _Row((numbers[0], numbers[1], numbers[2], numbers[3]), reach)
 
 
 def _below(value: float) -> float:
@@ -439,22 +466,16 @@ def _above(value: float) -> float:
 
 def _softsign() -> KernelTable:
     """Return the table of x / (1 + |x|), which the kernel evaluates directly."""
-    rows, none = [], [np.inf, -np.inf, np.inf, -np.inf]
+    rows = []
     for slope in np.arange(SLOPES + 1) / SLOPES:
         if slope in (0.0, 1.0):  # it increases everywhere, or decreases after the subtraction
-            rows.append(none + none)
+            rows.append((np.inf, np.inf, np.inf, -np.inf))
             continue
-        at, value = 1 / np.sqrt(slope) - 1, (1 - np.sqrt(slope)) ** 2
-        low, high = at * (1 - 2.0**-40), at * (1 + 2.0**-40)
-        value += 2.0**-40
-        rows.append(
-            [_below(-high), _above(-low), _below(-value), -np.inf]
-            + [_below(low), _above(high), np.inf, _above(value)]
-        )
+        at, value = 1 / np.sqrt(slope) - 1, (1 - np.sqrt(slope)) ** 2 + 2.0**-40
+        rows.append((-at, _below(-value), at, _above(value)))
     no_cells = np.zeros((0, 4)), np.zeros((0, DEGREE + 1))
-    flat = ((0.0, -1.0), (0.0, 1.0))
-    errors = (2.0**-100, 2.0**-1000)
+    flat, errors, reach = ((0.0, -1.0), (0.0, 1.0)), (2.0**-100, 2.0**-1000), 2.0**-16
+    ends = (1.0, 0.0, 0.0, 0.0, 0.0)
     return KernelTable(
-        1.0, 0.0, 0.0, 0.0, 0.0, *no_cells, flat, errors, np.array(rows), 0, 1 / SLOPES, 0.0
+        *ends, *no_cells, flat, errors, np.array(rows), reach, 0, 1 / SLOPES, window_error=0.0
     )
-
