@@ -71,7 +71,7 @@ class Smooth:
     largest_term: float
     def __init__(self) -> None: ...
     def set_cells(
-        self, ends: Doubles, single: Doubles, doubles: Doubles, tails: Doubles, /
+        self, inner: float, first32: int, first64: int, single: Doubles, doubles: Doubles, /
     ) -> None: ...
     def set_windows(
         self, windows: Doubles, reach: float, first_slope: float, slope_step: float, /

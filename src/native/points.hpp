@@ -135,6 +135,11 @@ template <class T> class Points {
 
     void activate(const Activation<T>& activation, int neurons, int vectors) {
         if (activation.identity) return;
+        if (activation.smooth.used()) {
+            for (int n = 0; n < neurons; ++n)
+                if (activation.smooth.applies(n)) activation.smooth.apply(block.at(n, 0), vectors);
+            return;
+        }
         for (int n = 0; n < neurons; ++n)
             for (T *x = block.at(n, 0), *end = x + vectors * lanes; x < end; x += lanes)
                 store(x, activation.at(load(x), n));

@@ -13,14 +13,18 @@ namespace FETA_ISA {
 
 // Load four consecutive numbers per lane; vector k holds number k of every lane's row.
 inline void load_rows(const float* rows, Mask<float> index, Vec<float>* out) {
-    int32_t ids[8];
-    std::memcpy(ids, &index, sizeof ids);
 #if defined(__AVX2__)
+    // Through memory: extracting eight numbers from a register takes much longer.
+    alignas(32) uint32_t at[8];
+    _mm256_store_si256((__m256i*)at, _mm256_slli_epi32((__m256i)index, 4));
+    asm("" : "+m"(at));
+    const char* bytes = reinterpret_cast<const char*>(rows);
+    const auto row = [&](int lane) {
+        return _mm_load_ps(reinterpret_cast<const float*>(bytes + at[lane]));
+    };
     __m256 pairs[4];
     for (int k = 0; k < 4; ++k)
-        pairs[k] =
-            _mm256_insertf128_ps(_mm256_castps128_ps256(_mm_load_ps(rows + 4 * size_t(ids[k]))),
-                                 _mm_load_ps(rows + 4 * size_t(ids[k + 4])), 1);
+        pairs[k] = _mm256_insertf128_ps(_mm256_castps128_ps256(row(k)), row(k + 4), 1);
     const __m256 a = _mm256_unpacklo_ps(pairs[0], pairs[1]),
                  b = _mm256_unpackhi_ps(pairs[0], pairs[1]),
                  c = _mm256_unpacklo_ps(pairs[2], pairs[3]),
@@ -31,7 +35,7 @@ inline void load_rows(const float* rows, Mask<float> index, Vec<float>* out) {
     out[3] = (Vec<float>)_mm256_shuffle_ps(b, d, 0xee);
 #else
     for (int k = 0; k < 4; ++k)
-        for (int l = 0; l < 8; ++l) out[k][l] = rows[4 * size_t(ids[l]) + size_t(k)];
+        for (int l = 0; l < 8; ++l) out[k][l] = rows[4 * size_t(index[l]) + size_t(k)];
 #endif
 }
 
@@ -57,48 +61,37 @@ template <class T> class Smooth {
         on.resize(size_t(neurons));
         for (size_t n = 0; n < on.size(); ++n) on[n] = from.on[from.on.size() > 1 ? n : 0];
         inner = T(from.inner);
-        low = T(single ? from.single_low : from.low);
-        high = T(single ? from.single_high : from.high);
-        per_unit = T(single ? SmoothSpec::single_cells : SmoothSpec::double_cells);
-        center = low + T(0.5) / per_unit;
-        last = T(int(flat.size() / terms) - 1);
-        for (int side = 0; side < 2; ++side) {
-            tail_slopes[side] = T(from.tail_slopes[side]);
-            tail_intercepts[side] = T(from.tail_intercepts[side]);
-        }
+        first = single ? from.first_single : from.first_double;
+        last = T(int(flat.size() / terms) - 1 + first);
         own = T((single ? from.single_error : from.double_error) * to_float32);
         source = T(from.source_error * to_float32);
         largest = T(from.largest_term);
-        n_slopes = T(int(from.windows.size() / window_terms));
         reach = T(from.reach * to_float32);
         first_slope = T(from.first_slope);
         slope_step = T(from.slope_step);
+        steps_per_slope = 1 / slope_step;
+        last_slope = T(int(from.windows.size() / window_terms)) - T(0.5);
         windows_error = T((from.single_error + from.window_error) * to_float32);
     }
 
     // Return the function at x, per lane; NaN stays NaN.
-    V at(V x) const {
-        if (kind == SmoothSpec::softsign) return x / (absolute<T>(x) + T(1));
-        const V y = inner * x;
-        // The order of the arguments matters: NaN becomes a number, so that its cell exists.
-        const V inside = larger<T>(smaller<T>(y, broadcast(high)), broadcast(low));
-        const V position = smaller<T>((inside - low) * per_unit, broadcast(last));
-        const Mask<T> cell = __builtin_convertvector(position, Mask<T>);
-        const V cells = __builtin_convertvector(cell, V);
-        V out = polynomial(cell, inside - (cells * (1 / per_unit) + center));
-        out = select<T>(y >= broadcast(high), tail_slopes[1] * x + tail_intercepts[1], out);
-        out = select<T>(y < broadcast(low), tail_slopes[0] * x + tail_intercepts[0], out);
-        return select<T>(x == x, out, x);
+    V at(V x) const { return constants().at(x); }
+
+    // Replace vectors of numbers by the function of each.
+    void apply(T* values, int vectors) const {
+        const Constants local = constants();  // stores of numbers cannot change a copy
+        for (int v = 0; v < vectors; ++v, values += lanes_of<T>)
+            store(values, local.at(load(values)));
     }
 
     // Select a slope, and bound f(x) − slope · x for low ≤ x ≤ high: apart from `relaxation_error`,
     // its extremes are at the ends or in the windows of the slope.
     void relax(V from, V to, V& slope, V& lowest, V& highest) const {
-        const V left = at(from), right = at(to), zero{};
-        V chord = (right - left) / (to - from);
-        chord = select<T>(to > from, chord, zero);
-        const V position = chord * (1 / slope_step) + (T(0.5) - first_slope);
-        const V clamped = larger<T>(smaller<T>(position, broadcast(n_slopes - T(0.5))), zero);
+        const Constants local = constants();
+        const V left = local.at(from), right = local.at(to), zero{};
+        // The order of the arguments matters: NaN becomes a number, so that its row exists.
+        const V position = (right - left) / (to - from) * steps_per_slope + (T(0.5) - first_slope);
+        const V clamped = smaller<T>(larger<T>(position, zero), broadcast(last_slope));
         const Mask<T> row = __builtin_convertvector(clamped, Mask<T>);
         slope = (__builtin_convertvector(row, V) + first_slope) * slope_step;
         const V at_left = left - slope * from, at_right = right - slope * to;
@@ -119,28 +112,61 @@ template <class T> class Smooth {
         std::is_same_v<T, float> ? SmoothSpec::single_terms : SmoothSpec::double_terms;
     static constexpr int window_terms = SmoothSpec::window_terms;
     SmoothSpec::Kind kind = SmoothSpec::none;
-    T inner = 1, low = 0, high = 0, per_unit = 1, center = 0, last = 0;
-    std::array<T, 2> tail_slopes{}, tail_intercepts{};
+    static constexpr T per_unit =
+        std::is_same_v<T, float> ? SmoothSpec::single_cells : SmoothSpec::double_cells;
+    T inner = 1, last = 0;
+    int first = 0;
     T own = 0, source = 0, largest = 0, windows_error = 0, reach = 0;
-    T n_slopes = 0, first_slope = 0, slope_step = 1;
+    T first_slope = 0, slope_step = 1, steps_per_slope = 1, last_slope = 0;
     Array<T> polynomials, windows;  // (cells, terms), (slopes, window_terms)
     std::vector<uint8_t> on;        // by neuron
 
-    V polynomial(Mask<T> cell, V rest) const {
-        if constexpr (std::is_same_v<T, float>) {
-            V c[4];
-            load_rows(polynomials.data(), cell, c);
-            return ((c[3] * rest + c[2]) * rest + c[1]) * rest + c[0];
-        } else {
-            V out{};
-            for (int k = terms - 1; k >= 0; --k) {
-                V c{};
-                for (int l = 0; l < lanes_of<T>; ++l)
-                    c[l] = polynomials[size_t(cell[l]) * terms + size_t(k)];
-                out = out * rest + c;
-            }
-            return out;
+    // What a value needs.
+    struct Constants {
+        bool rational;
+        T inner, first, last;
+        const T* polynomials;
+
+        V at(V x) const {
+            if (rational) return x / (absolute<T>(x) + T(1));
+            const V y = inner * x;
+            // Cells begin at exact products, so no rounding selects a wrong one. The order of the
+            // arguments matters: NaN becomes a number, so that its cell exists; its rest is NaN.
+            const V position =
+                smaller<T>(larger<T>(y * per_unit, broadcast(first)), broadcast(last));
+            const V cell = rounded_down(position);
+            const V rest = y - (cell + T(0.5)) * (1 / per_unit);
+            return polynomial(__builtin_convertvector(cell - first, Mask<T>), rest);
         }
+
+        static V rounded_down(V x) {
+#if defined(__AVX2__)
+            if constexpr (std::is_same_v<T, float>) return (V)_mm256_floor_ps((__m256)x);
+#endif
+            const V toward_zero = __builtin_convertvector(__builtin_convertvector(x, Mask<T>), V);
+            return toward_zero - select<T>(toward_zero > x, broadcast(T(1)), V{});
+        }
+
+        V polynomial(Mask<T> cell, V rest) const {
+            if constexpr (std::is_same_v<T, float>) {
+                V c[4];
+                load_rows(polynomials, cell, c);
+                return ((c[3] * rest + c[2]) * rest + c[1]) * rest + c[0];
+            } else {
+                V out{};
+                for (int k = terms - 1; k >= 0; --k) {
+                    V c{};
+                    for (int l = 0; l < lanes_of<T>; ++l)
+                        c[l] = polynomials[size_t(cell[l]) * terms + size_t(k)];
+                    out = out * rest + c;
+                }
+                return out;
+            }
+        }
+    };
+
+    Constants constants() const {
+        return {kind == SmoothSpec::softsign, inner, T(first), last, polynomials.data()};
     }
 };
 

@@ -11,27 +11,17 @@ namespace {
 
 using namespace binding;
 
-// Set the range, the rows of both formats and the lines beyond, as spec.hpp describes them.
-void set_cells(SmoothSpec& to, const Doubles& range, const Doubles& single, const Doubles& doubles,
-               const Doubles& tails) {
-    const std::vector<double> ends = finite("a range", range, {5}),
-                              lines = finite("a tail", tails, {2, 2});
+// Set the rows of both formats, as spec.hpp describes them.
+void set_cells(SmoothSpec& to, double inner, int first_single, int first_double,
+               const Doubles& single, const Doubles& doubles) {
     const auto rows = [](const Doubles& flat) { return flat.ndim() ? flat.shape(0) : 0; };
-    const auto check_range = [](double low, double high, int cells, size_t n_rows) {
-        check(n_rows > 0 && (high - low) * cells == double(n_rows),
-              "invalid cells: expected one row of coefficients for each cell of the range");
-    };
-    to.inner = ends[0];
-    to.low = ends[1];
-    to.high = ends[2];
-    to.single_low = ends[3];
-    to.single_high = ends[4];
-    check_range(to.low, to.high, SmoothSpec::double_cells, rows(doubles));
-    check_range(to.single_low, to.single_high, SmoothSpec::single_cells, rows(single));
+    check(std::isfinite(inner) && rows(single) > 0 && rows(doubles) > 0,
+          "invalid cells: expected a finite factor, and coefficients in both formats");
+    to.inner = inner;
+    to.first_single = first_single;
+    to.first_double = first_double;
     to.single = finite("coefficients", single, {rows(single), SmoothSpec::single_terms});
     to.doubles = finite("coefficients", doubles, {rows(doubles), SmoothSpec::double_terms});
-    to.tail_slopes = {lines[0], lines[2]};
-    to.tail_intercepts = {lines[1], lines[3]};
     to.kind = SmoothSpec::table;
 }
 

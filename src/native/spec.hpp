@@ -9,17 +9,17 @@
 
 namespace feta {
 
-// A smooth activation, see smooth.hpp: f(x) = P(inner · x) on cells of `low` to `high`, and lines
-// beyond. The float32 cells may end earlier. A row of `windows` is for one slope: x and value of a
-// lowest and of a highest point of f(x) − slope · x, which are at most `reach` from their x.
+// A smooth activation, see smooth.hpp: f(x) = P(inner · x). Cells begin at multiples of their width;
+// the first and the last row are lines for everything beyond. A row of `windows` is for one slope: x
+// and value of a lowest and of a highest point of f(x) − slope · x, at most `reach` from their x.
 struct SmoothSpec {
     enum Kind : int32_t { none = 0, table = 1, softsign = 2 };
     static constexpr int single_terms = 4, double_terms = 12, window_terms = 4;
     static constexpr int single_cells = 16, double_cells = 8;  // per unit of inner · x
     Kind kind = none;
-    double inner = 1, low = 0, high = 0, single_low = 0, single_high = 0;
+    double inner = 1;
+    int first_single = 0, first_double = 0;        // index of the first row
     std::vector<double> single, doubles, windows;  // rows of the terms above
-    std::array<double, 2> tail_slopes{}, tail_intercepts{};
     double reach = 0, first_slope = 0, slope_step = 1;
     // Errors of the values, of the claim that windows contain all extremes, and of the source.
     double single_error = 0, double_error = 0, window_error = 0, source_error = 0;

@@ -205,10 +205,8 @@ inline void Zonotope<T>::activate_piecewise(const Activation<T>& activation, int
     }
     const V magnitude = (activation.steepest[n] + absolute<T>(slope)) * (absolute<T>(c) + radius) +
                         activation.offset[n];
-    const V rounding =
-        T(gamma(Format<T>::unit, net.axes + piecewise_roundings, kernel_extra_roundings)) *
-            magnitude +
-        (error + T((net.axes + activation_flushes) * Format<T>::tiny));
+    const V rounding = piecewise_rounding * magnitude +
+                       (error + T((net.axes + activation_flushes) * Format<T>::tiny));
     slope_out = slope;
     intercept_above = highest + rounding;
     intercept_below = lowest - rounding;

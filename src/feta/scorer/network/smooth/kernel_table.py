@@ -28,8 +28,8 @@ SHARED_UNITS = 6
 # A table of float32 ends where the tails are this close, relative to the size of the function.
 CLOSE = 2.0**-26
 
-# The index of a cell is rounded in float32, so a polynomial is used slightly beyond its cell.
-STRETCH = 1 + 2.0**-10
+# Room for the rounding of bounds computed here, and of distances from centers.
+STRETCH = 1 + 2.0**-20
 
 # Slopes of lines between 0 and the slope of a tail; a power of two, so that both are among them.
 SLOPES = 128
@@ -45,16 +45,14 @@ UNIT32, UNIT64 = SOURCE_FLOAT32.unit, FLOAT64.unit
 
 @dataclass(frozen=True, slots=True, eq=False)
 class KernelTable:
-    """One function; ranges of cells are in units of inner · x, everything else in units of x."""
+    """One function; cells are in units of inner · x, everything else in units of x."""
 
     inner: float
-    low: float
-    high: float
-    single_low: float
-    single_high: float
-    single: Matrix  # (cells, 4): float32 coefficients, lowest degree first
-    double: Matrix  # (cells, DEGREE + 1)
-    tails: tuple[tuple[float, float], tuple[float, float]]  # slope and intercept: below, above
+    # The first and the last row are the lines beyond the range; `firsts` are the indices of the
+    # first rows, in cells from 0.
+    single: Matrix  # (cells + 2, 4): float32 coefficients, lowest degree first
+    double: Matrix  # (cells + 2, DEGREE + 1)
+    firsts: tuple[int, int]
     errors: tuple[float, float]  # of a value in float32 and in float64, beyond 12 units of L · |x|
     windows: Matrix  # (slopes, 4): x and f(x) − slope · x of a lowest and of a highest point
     reach: float  # half of the width of all windows
@@ -118,23 +116,18 @@ def kernel_table(name: str, parameter: float) -> KernelTable:
     if name == "softsign":
         return _softsign()
     form = _form(name, parameter)
-    tails = (_line(form, form.tails[0]), _line(form, form.tails[1]))
-    single, single_low, single_high, error32 = _single(form, steepest)
-    double, error64 = _double(form, steepest)
-    steepest_tail = max(abs(slope) for slope, _ in tails)
+    single, first32, error32 = _single(form, steepest)
+    double, first64, error64 = _double(form, steepest)
+    steepest_tail = max(abs(_slope(form, tail)) for tail in form.tails)
     # The slope of a tail is one of those, unless others are much larger.
     widest = steepest_tail if steepest < 8 * steepest_tail else steepest
     step = float(np.float32(widest)) / SLOPES
     windows, reach, first, window_error = _windows(form, step)
     return KernelTable(
         form.inner,
-        form.low,
-        form.high,
-        single_low,
-        single_high,
         single,
         double,
-        tails,
+        (first32, first64),
         (error32, error64),
         windows,
         reach,
@@ -176,12 +169,20 @@ def _hardswish() -> _Form:
     return _Form(low, high, coefficients, errors, (Tail(0, 0, 0.0), Tail(1, 0, 0.0)))
 
 
-def _line(form: _Form, tail: Tail) -> tuple[float, float]:
-    """Return a tail in units of x; sides are those of inner · x."""
+def _slope(form: _Form, tail: Tail) -> float:
+    """Return the slope of a tail in units of x."""
     slope = tail.slope * form.outer * form.inner
-    # The identity and its negative lose nothing; other products are rounded.
-    slope = float(np.round(slope)) if abs(slope - np.round(slope)) < 8 * UNIT64 else slope
-    return slope, tail.intercept * form.outer
+    return float(np.round(slope)) if abs(slope - np.round(slope)) < 8 * UNIT64 else slope
+
+
+def _with_tails(form: _Form, rows: Matrix, ends: tuple[float, float], half: float) -> Matrix:
+    """Add the tails as cells beyond the range, with a coefficient per degree."""
+    below, above = np.zeros((1, rows.shape[1])), np.zeros((1, rows.shape[1]))
+    centers = (ends[0] - half, ends[1] + half)
+    for row, tail, center in zip((below, above), form.tails, centers, strict=True):
+        row[0, 0] = form.outer * (tail.slope * center + tail.intercept)
+        row[0, 1] = form.outer * tail.slope
+    return np.ascontiguousarray(np.vstack([below, rows, above]))
 
 
 def _allowance(form: _Form, cells: _Cells, steepest: float, unit: float) -> Vector:
@@ -200,7 +201,8 @@ def _tail_error(form: _Form, cells: _Cells, kept: tuple[int, int], unit: float) 
     """Bound the error of the tails, also over the cells that they replace."""
     outer, found = abs(form.outer), 0.0
     powers = cells.radius ** np.arange(DEGREE + 1)
-    for tail, dropped in zip(form.tails, (slice(kept[0]), slice(kept[1], None)), strict=True):
+    sides = (slice(kept[0]), slice(kept[1], None))
+    for tail, dropped, end in zip(form.tails, sides, (form.low, form.high), strict=True):
         rest = cells.coefficients[:, dropped].copy()
         rest[0] -= tail.slope * cells.centers[dropped] + tail.intercept
         rest[1] -= tail.slope
@@ -209,12 +211,14 @@ def _tail_error(form: _Form, cells: _Cells, kept: tuple[int, int], unit: float) 
         rounding = unit * abs(tail.intercept)
         if np.float32(tail.intercept * form.outer) == tail.intercept * form.outer:
             rounding = 0.0
+        if abs(end) < 1:  # the distance from the center of the row is not in proportion to |x|
+            rounding += 16 * unit * abs(tail.slope) * cells.half
         found = max(found, outer * (max(distance.max(initial=0.0), tail.error) + rounding))
     return found * (1 + 2.0**-20)
 
 
-def _single(form: _Form, steepest: float) -> tuple[Matrix, float, float, float]:
-    """Return cubic polynomials in float32, their range, and the error of a value."""
+def _single(form: _Form, steepest: float) -> tuple[Matrix, int, float]:
+    """Return cubic polynomials in float32, the index of the first, and the error of a value."""
     cells = form.parts(PARTS_SINGLE)
     radius = cells.radius
     shifted = cells.coefficients
@@ -232,10 +236,11 @@ def _single(form: _Form, steepest: float) -> tuple[Matrix, float, float, float]:
     kept = slice(first, last)
     beyond = error - _allowance(form, cells, steepest, UNIT32)
     largest = max(float(beyond[kept].max()), _tail_error(form, cells, (first, last), UNIT32))
-    rows = np.ascontiguousarray(rounded[:, kept].T)
-    low = float(cells.centers[first] - cells.half)
-    high = float(cells.centers[last - 1] + cells.half)
-    return rows, low, high, max(largest, 0.0) + 2.0**-100
+    low, high = cells.centers[first] - cells.half, cells.centers[last - 1] + cells.half
+    rows = _with_tails(form, rounded[:, kept].T, (float(low), float(high)), cells.half)
+    rows = rows.astype(np.float32).astype(np.float64)
+    per_unit = CELLS_PER_UNIT * PARTS_SINGLE
+    return rows, round(low * per_unit) - 1, float(max(largest, 0.0)) + 2.0**-100
 
 
 def _needed(form: _Form, cells: _Cells) -> tuple[int, int]:
@@ -251,8 +256,8 @@ def _needed(form: _Form, cells: _Cells) -> tuple[int, int]:
     return first - first % PARTS_SINGLE, last + last % PARTS_SINGLE
 
 
-def _double(form: _Form, steepest: float) -> tuple[Matrix, float]:
-    """Return the polynomials of the table, and the error of a value."""
+def _double(form: _Form, steepest: float) -> tuple[Matrix, int, float]:
+    """Return the polynomials of the table, the index of the first, and the error of a value."""
     cells = form.parts(1)
     scaled = form.coefficients * form.outer
     error = cells.errors * abs(form.outer)
@@ -261,7 +266,9 @@ def _double(form: _Form, steepest: float) -> tuple[Matrix, float]:
     beyond = error - _allowance(form, cells, steepest, UNIT64)
     whole = (0, len(cells))
     largest = max(float(beyond.max()), _tail_error(form, cells, whole, UNIT64))
-    return np.ascontiguousarray(scaled.T), max(largest, 0.0) * (1 + 2.0**-20) + 2.0**-1000
+    rows = _with_tails(form, scaled.T, (form.low, form.high), cells.half)
+    error64 = float(max(largest, 0.0)) * (1 + 2.0**-20) + 2.0**-1000
+    return rows, round(form.low * CELLS_PER_UNIT) - 1, error64
 
 
 # ---- windows
@@ -474,8 +481,7 @@ def _softsign() -> KernelTable:
         at, value = 1 / np.sqrt(slope) - 1, (1 - np.sqrt(slope)) ** 2 + 2.0**-40
         rows.append((-at, _below(-value), at, _above(value)))
     no_cells = np.zeros((0, 4)), np.zeros((0, DEGREE + 1))
-    flat, errors, reach = ((0.0, -1.0), (0.0, 1.0)), (2.0**-100, 2.0**-1000), 2.0**-16
-    ends = (1.0, 0.0, 0.0, 0.0, 0.0)
+    errors, reach = (2.0**-100, 2.0**-1000), 2.0**-16
     return KernelTable(
-        *ends, *no_cells, flat, errors, np.array(rows), reach, 0, 1 / SLOPES, window_error=0.0
+        1.0, *no_cells, (0, 0), errors, np.array(rows), reach, 0, 1 / SLOPES, window_error=0.0
     )

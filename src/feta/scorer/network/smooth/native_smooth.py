@@ -19,8 +19,7 @@ def native_smooth(activation: Smooth) -> "tuple[NativeSmooth, Flags]":
     plain = Smooth(activation.name, activation.parameter)
     function = native.Smooth()
     if len(table.double):
-        ends = (table.inner, table.low, table.high, table.single_low, table.single_high)
-        function.set_cells(np.array(ends), table.single, table.double, np.array(table.tails))
+        function.set_cells(table.inner, *table.firsts, table.single, table.double)
     function.set_windows(table.windows, table.reach, float(table.first_slope), table.slope_step)
     function.single_error, function.double_error = table.errors
     function.window_error = table.window_error
