@@ -1,12 +1,12 @@
-"""Campaign of scikit-learn's combinations on UCI Adult, compared with their own `predict`.
+"""Campaign of scikit-learn's combinations, compared with their own `predict`.
 
-    python -m campaigns.ensembles [--rows 10000] [--people 100] [--train 4000] [--seed 0]
+    python -m campaigns.ensembles [--name adult] [--rows 10000] [--people 100] [--train 4000]
 
 Calibrated classifiers (sigmoid, isotonic, temperature), soft and hard voting, stacking, and
-bagging are fitted to pipelines of UCI Adult, with linear models, networks and trees as members.
-Decisions on `--rows` people must be those of `predict`. Verdicts of `--people` people must be those
-of brute force: `predict` for all 740 counterparts by age, race and sex. UCI Adult is read from the
-folder FETA_DATA_DIR.
+bagging are fitted to pipelines of UCI Adult or German credit, with linear models, networks and
+trees as members. Decisions on `--rows` people must be those of `predict`. Verdicts of `--people`
+people must be those of brute force: `predict` for all counterparts, on Adult 740 by age, race and
+sex. UCI Adult is read from the folder FETA_DATA_DIR.
 """
 
 import argparse
@@ -36,14 +36,15 @@ from feta import FeatureSpace, Model, datasets
 from feta.readers.read_model import read_model
 from feta.space.attribute import Integer
 
+# Adult has 212,380 counterparts with all of its sensitive attributes: too many for brute force.
 SENSITIVE = ("age", "race", "sex")
 
 
-def adult(rng: np.random.Generator) -> tuple[FeatureSpace, pd.DataFrame, np.ndarray]:
-    """Return UCI Adult in random order, with 740 counterparts per person."""
-    dataset = datasets.load("adult")
+def load(name: str, rng: np.random.Generator) -> tuple[FeatureSpace, pd.DataFrame, np.ndarray]:
+    """Return a data set in random order, with few counterparts per person."""
+    dataset = datasets.load(name)
     attributes = [
-        replace(attribute, sensitive=attribute.name in SENSITIVE)
+        replace(attribute, sensitive=attribute.name in SENSITIVE) if name == "adult" else attribute
         for attribute in dataset.space.attributes
     ]
     order = rng.permutation(len(dataset.frame))
@@ -110,13 +111,14 @@ def brute_force(source: Any, space: FeatureSpace, frame: pd.DataFrame, person: i
 def main() -> int:
     """Run from the command line; exit 1 on any disagreement."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--name", default="adult", choices=["adult", "german"])
     parser.add_argument("--rows", type=int, default=10_000)
     parser.add_argument("--people", type=int, default=100)
     parser.add_argument("--train", type=int, default=4_000)
     parser.add_argument("--seed", type=int, default=0)
     options = parser.parse_args()
     started, counts = time.perf_counter(), Counter[str]()
-    space, frame, labels = adult(np.random.default_rng(options.seed))
+    space, frame, labels = load(options.name, np.random.default_rng(options.seed))
     fitted, asked = frame.iloc[: options.train], frame.iloc[options.train :]
     asked = asked.iloc[: options.rows].reset_index(drop=True)
     encoded = space.encode(asked)
