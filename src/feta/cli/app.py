@@ -1,7 +1,7 @@
 """The commands of `feta`; each imports what it needs when it runs."""
 
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Literal
 
 import typer
 
@@ -96,6 +96,20 @@ def init(
         list[str] | None,
         typer.Option(help="Columns the network does not read: id,label. May be repeated."),
     ] = None,
+    favorable: Annotated[
+        str | None, typer.Option(help="The favorable outcome: one of the model's two classes.")
+    ] = None,
+    unfavorable: Annotated[
+        str | None, typer.Option(help="The other outcome, for a model without names of classes.")
+    ] = None,
+    favors: Annotated[
+        Literal["above", "below"] | None,
+        typer.Option(help="The side of favorable scores, for a model without names of classes."),
+    ] = None,
+    tolerance: Annotated[
+        float | None,
+        typer.Option(min=0, help="By how much predictions of a number may differ."),
+    ] = None,
     out: Annotated[Path, typer.Option(help="Schema file to write.")] = Path("schema.toml"),
     strip: Annotated[
         bool, typer.Option("--strip", help="Strip spaces around texts before listing values.")
@@ -106,13 +120,17 @@ def init(
 ) -> int:
     """Write a first schema, to be checked by you.
 
-    Types, domains and units are inferred from the model and the table.
+    Types, domains and units are inferred from the model and the table. Without --sensitive, a
+    terminal is asked: which columns are sensitive, which outcome is favorable, and what to do about
+    doubtful columns.
     """
-    from feta.cli.init import run_init, split_names
+    from feta.cli.init import InitOptions, run_init, split_names
+    from feta.cli.init_decision import StatedDecision
 
     source = source_options(layers, external_data, trust_pickle)
+    stated = StatedDecision(favorable, unfavorable, favors, tolerance)
     names = split_names(sensitive), split_names(leave_out)
-    return run_init(model, data, *names, out, source, strip=strip)
+    return run_init(model, data, InitOptions(*names, out, stated, strip), source)
 
 
 @app.command()
