@@ -64,6 +64,7 @@ class ReportData:
     picture: tuple[Grid, PairView] | None = None
     proxies: ProxyMeasures | None = None  # None: partial, or too few people
     bad_rows: tuple[BadKind, ...] = ()  # rows that could not be read, by column and reason
+    certificate: str = ""  # its seal; empty without one
     files: Mapping[str, str] = field(default_factory=dict)  # SHA-256 of the written tables
 
     @property

@@ -8,6 +8,7 @@ from typing import Any, Self
 
 from feta.arrays import Matrix
 from feta.auditing.finding import Finding
+from feta.metrics.estimate import wilson
 from feta.model import Model
 from feta.rule import Outcome
 from feta.scorer.protocol import Provenance, has_scores
@@ -176,6 +177,18 @@ class AuditSummary:
     def ce_rate(self) -> float:
         """The share of people with a counterexample; a lower bound if some are undecided."""
         return _share(self.statuses["unfair"], self.people)
+
+    @property
+    def unfair_interval(self) -> tuple[float, float] | None:
+        """An interval of 95 % for the share of people with a counterexample.
+
+        It covers the draw of the people. People without an answer widen it to both sides.
+        """
+        if not self.people:
+            return None
+        low, _ = wilson(_share(self.statuses["unfair"], self.people), self.people)
+        _, high = wilson(_share(self.people - self.statuses["fair"], self.people), self.people)
+        return low, high
 
     @property
     def flip_rate(self) -> float:

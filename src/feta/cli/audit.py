@@ -138,8 +138,9 @@ def _audit(
         seconds = time.perf_counter() - started
         report = audit.report(source, seconds=seconds, picture=options.out is not None)
         replaced = files.replaced(report)
-        report = files.finish(report)
-        certificate.finish(complete=not report.partial)
+        seal = certificate.seal(complete=not report.partial)
+        report = files.finish(replace(report, certificate=seal))
+        certificate.finish()
         if replaced:
             notice(f"replaced {replaced}, which was in {plain(options.out)}")
         lost = audit.stream.lost

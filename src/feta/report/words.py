@@ -49,8 +49,7 @@ def headline(summary: AuditSummary, words: RuleWords, *, partial: bool) -> Headl
         least = "at least " if summary.statuses["undecided"] or partial else ""
         strong = f"Unfair: {least}{unfair:,} of {people:,} people"
         verb = "has" if unfair == 1 else "have"
-        rate = f"; the counterexample rate (CE rate) is {summary.ce_rate:.1%}"
-        rest = f" {verb} {words.counterexample}{rate}."
+        rest = f" ({summary.ce_rate:.1%}) {verb} {words.counterexample}."
         return Headline("unfair", strong, rest)
     if summary.everyone_fair and not partial:
         who = "the 1 person" if people == 1 else f"each of the {people:,} people"
@@ -230,7 +229,7 @@ def figures(summary: AuditSummary, words: RuleWords) -> Iterator[str]:
     yield from _violation_figures(summary, words)
     if summary.decided:
         yield f"{words.flip[0]} {summary.flip_rate:.1%} {words.flip[1]}"
-    yield from _error_figures(summary, words)
+    yield from error_figures(summary, words)
 
 
 def _decision_figures(summary: AuditSummary) -> Iterator[str]:
@@ -267,7 +266,8 @@ def violation_sentence(summary: AuditSummary, words: RuleWords) -> str:
     return f"{words.violation} {mean} on average, {largest} at most."
 
 
-def _error_figures(summary: AuditSummary, words: RuleWords) -> Iterator[str]:
+def error_figures(summary: AuditSummary, words: RuleWords) -> Iterator[str]:
+    """State how often decisions, or how closely scores, agree with the labels."""
     people = f"({summary.labeled:,} labeled people)"
     if summary.accuracy is not None and summary.fair_accuracy is not None:
         yield (
