@@ -7,6 +7,7 @@ import typer
 
 from feta.cli.compare_command import compare
 from feta.cli.evidence_commands import bundle, keys, receipt, sign
+from feta.cli.explain_command import explain
 from feta.cli.load import load_model, origin_of, source_options
 from feta.cli.options import (
     AsJson,
@@ -339,6 +340,7 @@ def predict(
 
 app.command()(compare)
 app.command()(prove)
+app.command()(explain)
 
 
 @app.command()
