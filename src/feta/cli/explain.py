@@ -71,7 +71,7 @@ def run_explain(loaded: LoadedModel, options: ExplainOptions) -> ExitCode:
     predictor = FairPredictor.voting(loaded.model, votes_of(loaded, request))
     read = _read(loaded, predictor, options.id_column)
     if read.n_bad:
-        notice(f"{read.n_bad:,} rows could not be read; feta predict says why")
+        notice(f"rows that could not be read: {read.n_bad:,}; feta predict says why")
     explained = list(_explanations(predictor, read, change, options))
     if options.as_json:
         content = [

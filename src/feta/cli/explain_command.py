@@ -66,7 +66,7 @@ def explain(
     trust_pickle: TrustPickle = False,
     as_json: AsJson = False,
 ) -> int:
-    """Give reasons for unfavorable fair decisions.
+    """State reasons for unfavorable fair decisions.
 
     Finds the fewest and smallest changes of other columns that make the fair decision favorable,
     and says whether they are proved to be minimal. Sensitive columns are never a reason.

@@ -87,9 +87,9 @@ def _numbers(attribute: Integer | Levels | Real, one: Changeable, before: float)
 
 def _stepped(before: float, step: float, low: float, high: float) -> list[float]:
     """Return before + k·step between the limits; the sums are exact decimals, rounded once."""
-    own, by = Fraction(repr(before)), Fraction(repr(step))
+    own, by, lowest, highest = (Fraction(repr(number)) for number in (before, step, low, high))
     if low > high:
         return []
-    first = -((own - Fraction(low)) // by)
-    last = (Fraction(high) - own) // by
+    first = -((own - lowest) // by)
+    last = (highest - own) // by
     return [float(own + k * by) for k in range(first, last + 1)]

@@ -6,6 +6,8 @@ order of their total size. So the first favorable one is minimal, and nothing el
 proved.
 """
 
+import math
+import time
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import islice
@@ -31,6 +33,12 @@ MAX_DECISIONS = 200_000
 # People decided at once: few at first, because many searches end soon.
 FIRST_BLOCK, LARGEST_BLOCK = 64, 4096
 
+# Sets of columns that are searched in order.
+MAX_SUBSETS = 20_000
+
+# A block that takes longer is followed by a smaller one.
+SECONDS_OF_BLOCK = 0.25
+
 # Random combinations that are tried where the ordered search is too long.
 N_RANDOM = 4096
 
@@ -44,6 +52,7 @@ def explain(
     favorable: str | None = None,
     max_columns: int = MAX_REASONS,
     max_decisions: int = MAX_DECISIONS,
+    seconds: float = math.inf,
 ) -> Explanation:
     """Find the fewest and smallest changes that make a person's fair decision favorable.
 
@@ -64,7 +73,9 @@ def explain(
     max_columns
         The most columns that may change together.
     max_decisions
-        The most fair decisions of the search.
+        The most fair decisions of the search in order.
+    seconds
+        The time of the search; with a limit, the same question may end without a proof.
 
     Returns
     -------
@@ -88,7 +99,7 @@ def explain(
     choices = tuple(
         choices_of(model, row, one, sizes.get(one.column)) for one in _checked(model, change)
     )
-    search = _Search(predictor, row, choices, wanted, max_decisions)
+    search = _Search(predictor, row, choices, wanted, max_decisions, _Deadline.after(seconds))
     try:
         own = predictor.decide(search.person[None, :])
     except Undecided:
@@ -124,6 +135,20 @@ def _checked(model: Model, change: Sequence[str | Changeable]) -> list[Changeabl
     return [one.checked(model) for one in read]
 
 
+@dataclass(frozen=True, slots=True)
+class _Deadline:
+    """When to end the search in order, and when to end the search as a whole."""
+
+    middle: float
+    end: float
+
+    @classmethod
+    def after(cls, seconds: float) -> "_Deadline":
+        """Return the times after now."""
+        now = time.monotonic()
+        return cls(now + seconds / 2, now + seconds)
+
+
 @dataclass(slots=True)
 class _Search:
     """The choices for one person, and how many decisions are left."""
@@ -133,6 +158,7 @@ class _Search:
     choices: tuple[Choices, ...]
     wanted: int
     max_decisions: int
+    deadline: "_Deadline"
     decided: int = 0
     doubtful: bool = False  # whether some combination could not be decided
     columns: list[slice] = field(init=False)
@@ -149,6 +175,8 @@ class _Search:
         """Search with more and more columns; what is found in ascending order is minimal."""
         sizes = [one.sizes for one in self.choices]
         for n_columns in range(1, min(max_columns, len(sizes)) + 1):
+            if math.comb(len(sizes), n_columns) > MAX_SUBSETS:
+                return self._without_proof(n_columns, min(max_columns, len(sizes)))
             complete, found = self._first(ascending(sizes, n_columns))
             if found is not None:
                 return Finding.FOUND, self._changes(found), not self.doubtful
@@ -160,16 +188,23 @@ class _Search:
 
     def _first(self, all_of_them: Iterator[Combination]) -> tuple[bool, Combination | None]:
         """Return the first favorable combination, and whether all before it were decided."""
-        size = FIRST_BLOCK
-        while self.decided < self.max_decisions:
-            block = list(islice(all_of_them, min(size, self.max_decisions - self.decided)))
-            if not block:
-                return True, None
-            reached = np.flatnonzero(self._reaches(block))
-            if reached.size:
-                return True, block[int(reached[0])]
-            size = min(2 * size, LARGEST_BLOCK)
+        left = islice(all_of_them, max(0, self.max_decisions - self.decided))
+        for block, reached in self._blocks(left, self.deadline.middle):
+            if reached.any():
+                return True, block[int(np.flatnonzero(reached)[0])]
         return next(all_of_them, None) is None, None
+
+    def _blocks(
+        self, candidates: Iterator[Combination], until: float
+    ) -> Iterator[tuple[list[Combination], Flags]]:
+        """Decide candidates in blocks, until a time at which a block may still be decided."""
+        size, began = FIRST_BLOCK, time.monotonic()
+        while began < until and (block := list(islice(candidates, size))):
+            yield block, self._reaches(block)
+            now = time.monotonic()
+            slow = now - began > SECONDS_OF_BLOCK
+            size = max(1, size // 2) if slow else min(2 * size, LARGEST_BLOCK)
+            began = now
 
     def _without_proof(
         self, n_columns: int, most: int
@@ -178,12 +213,20 @@ class _Search:
         generator = np.random.default_rng(0)
         usable = [index for index, one in enumerate(self.choices) if one.sizes]
         for number in range(n_columns, min(most, len(usable)) + 1):
-            tried = [self._random(generator, usable, number) for _ in range(N_RANDOM)]
-            reached = np.flatnonzero(self._reaches(tried))
-            if reached.size:
-                best = min(tried[index] for index in reached.tolist())
-                return Finding.FOUND, self._changes(self._shrunk(best)), False
+            tried = (self._random(generator, usable, number) for _ in range(N_RANDOM))
+            reached = self._reached(tried)
+            if reached:
+                return Finding.FOUND, self._changes(self._shrunk(min(reached))), False
         return Finding.NOT_FOUND, (), False
+
+    def _reached(self, candidates: Iterator[Combination]) -> list[Combination]:
+        """Return the favorable ones of some candidates, as far as there is time."""
+        return [
+            one
+            for block, reached in self._blocks(candidates, self.deadline.end)
+            for one, yes in zip(block, reached.tolist(), strict=True)
+            if yes
+        ]
 
     def _random(
         self, generator: np.random.Generator, usable: list[int], number: int
@@ -199,13 +242,12 @@ class _Search:
     def _shrunk(self, best: Combination) -> Combination:
         """Make one change after another smaller while the decision stays favorable."""
         while True:
-            smaller = [
+            smaller = (
                 self._sized(best[1], (*best[2][:place], index, *best[2][place + 1 :]))
                 for place in range(len(best[1]))
                 for index in range(best[2][place])
-            ]
-            reached = np.flatnonzero(self._reaches(smaller))
-            better = [smaller[index] for index in reached.tolist() if smaller[index] < best]
+            )
+            better = [one for one in self._reached(smaller) if one < best]
             if not better:
                 return best
             best = min(better)

@@ -25,7 +25,7 @@ from feta import (
 from feta.errors import SchemaError, Undecided
 from feta.reasons.ascending import ascending
 from feta.reasons.changeable import nice, read_changes
-from feta.reasons.choices import spreads
+from feta.reasons.choices import choices_of, spreads
 from feta.reasons.explanation import Explanation, Finding, ValueChange
 from feta.reasons.words import sentences
 from tests import oracle
@@ -338,6 +338,33 @@ def test_default_steps_are_round(number: float, expected: float) -> None:
 )
 def test_words(explanation: Explanation, expected: str) -> None:
     assert " ".join(sentences(explanation)) == expected
+
+
+def test_numbers_move_by_exact_decimals_up_to_the_limits() -> None:
+    """0.35 − 0.25 is 0.1, and 0.1 + 0.2 is 0.3, although sums of float64 are not."""
+    model = make_model(0).model
+    for rate, change, expected in (
+        (0.35, "rate:0.1..0.9:step=0.25", [0.1, 0.6, 0.85]),
+        (0.1, "rate:0.1..0.3:step=0.1", [0.2, 0.3]),
+        (0.3, "rate:down:step=0.1", [0.2, 0.1, 0.0]),
+        (0.5, "rate:0.8..0.2", []),
+    ):
+        record = {"age": 20, "sex": "f", "income": 1, "term": None, "rate": rate, "town": "a"}
+        one = Changeable.read(change).checked(model)
+        got = choices_of(model, SPACE.encode(record)[0], one, None)
+        assert sorted(got.values) == sorted(expected)
+
+
+def test_many_columns_are_searched_without_a_proof() -> None:
+    names = [f"c{number}" for number in range(40)]
+    columns = (Integer("age", 0, 4, sensitive=True), *(Integer(name, 0, 1) for name in names))
+    network = Network.from_layers([(np.ones((1, 41)), np.array([-3.5]))])
+    predictor = FairPredictor(Model(FeatureSpace(columns), network, threshold=2.0))
+    row = predictor.model.space.encode(dict.fromkeys(names, 0), sensitive="ignore")[0]
+    got = feta.explain(predictor, row, names)
+    assert (got.finding, len(got.changes), got.minimal) == (Finding.FOUND, 4, False)
+    timed = feta.explain(predictor, row, names, seconds=0.0)
+    assert (timed.finding, timed.minimal) == (Finding.NOT_FOUND, False)
 
 
 def test_read_changes() -> None:
