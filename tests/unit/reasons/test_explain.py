@@ -352,7 +352,7 @@ def test_numbers_move_by_exact_decimals_up_to_the_limits() -> None:
         record = {"age": 20, "sex": "f", "income": 1, "term": None, "rate": rate, "town": "a"}
         one = Changeable.read(change).checked(model)
         got = choices_of(model, SPACE.encode(record)[0], one, None)
-        assert sorted(got.values) == sorted(expected)
+        assert set(got.values) == set(expected)
 
 
 def test_many_columns_are_searched_without_a_proof() -> None:
