@@ -53,6 +53,7 @@ from .readers.xgboost.read import read_xgboost as read_xgboost
 from .reasons.changeable import Changeable as Changeable
 from .reasons.explain import explain as explain
 from .reasons.explanation import Explanation as Explanation
+from .relation.consequences import Consequences as Consequences
 from .relation.constrained import Constrained as Constrained
 from .relation.similar import Similar as Similar
 from .rule import (

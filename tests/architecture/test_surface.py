@@ -19,6 +19,7 @@ PUBLIC = [
     "Changeable",
     "CheckResult",
     "Cluster",
+    "Consequences",
     "Constrained",
     "Counterexample",
     "CountingOptions",

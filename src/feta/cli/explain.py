@@ -99,14 +99,17 @@ def _id(read: ReadPeople, index: int) -> dict[str, str]:
 def _read(loaded: LoadedModel, predictor: FairPredictor, id_column: str | None) -> ReadPeople:
     space, table = loaded.model.space, loaded.table
     assert table is not None  # --data is required
+    ignore = predictor.sensitive == "ignore"  # some relations need the sensitive columns
     required = {
-        a.name for a in space.attributes if not (isinstance(a, Derived) or space.is_sensitive(a))
+        a.name
+        for a in space.attributes
+        if not (isinstance(a, Derived) or (ignore and space.is_sensitive(a)))
     } | ({id_column} if id_column else set())
     table.require(sorted(required))
     parts, numbers, ids, n_all = [np.zeros((0, space.width))], list[int](), list[str](), 0
     with show_progress("reading people"):
         for chunk in table.chunks(required, typed=loaded.formats):
-            people, good = chunk.encode_good(space, ignore_sensitive=True, admit=predictor.admit)
+            people, good = chunk.encode_good(space, ignore_sensitive=ignore, admit=predictor.admit)
             parts.append(people)
             numbers += [chunk.start + index + 1 for index in good]
             n_all += len(chunk)

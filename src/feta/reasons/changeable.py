@@ -84,8 +84,7 @@ class Changeable:
         if self.column not in names:
             raise SchemaError(f"unknown column: {unknown_choice(self.column, names)}")
         attribute = space.attribute(self.column)
-        # A relation may move other columns along with sensitive ones.
-        moving = getattr(model.relation, "moving", space.sensitive_columns)
+        moving = model.relation.moving  # sensitive columns, and those that move along with them
         if space.is_sensitive(attribute) or moving[space.columns_of(attribute)].any():
             raise SchemaError(
                 f"{self.column!r} is no reason: got a sensitive column, or a consequence of one; "

@@ -61,7 +61,7 @@ def explain(
     predictor
         The votes that decide.
     person
-        One row encoded by `space.encode(record, sensitive="ignore")`.
+        One row encoded by `space.encode(record, sensitive=predictor.sensitive)`.
     change
         The columns that may change, such as "duration:down" or `Changeable("duration", "down")`.
         Sensitive columns and their consequences are refused.
