@@ -192,21 +192,27 @@ def test_changes_that_make_no_sense_are_refused(change: str, words: str) -> None
 
 
 def test_a_consequence_of_a_sensitive_column_is_refused() -> None:
-    """Some relations move other columns along; they say which."""
-    predictor = make_model(0)
-    moving = SPACE.sensitive_columns.copy()
-    moving[SPACE.columns_of(SPACE.attribute("rate"))] = True
-
-    class Moving(type(predictor.model.relation)):  # type: ignore[misc]  # a class found at run time
-        @property
-        def moving(self) -> Any:  # noqa: ANN401 - flags
-            return moving
-
-    model = Model(SPACE, predictor.model.scorer, predictor.model.rule, relation=Moving(SPACE))
-    person = SPACE.encode(record_of(np.random.default_rng(0)))[0]
-    object.__setattr__(model, "relation", Moving(SPACE))
-    with pytest.raises(SchemaError, match="'rate' is no reason"):
-        feta.explain(FairPredictor(model), person, ["income", "rate"])
+    """The income follows from the sex, so it moves along; the debt does not."""
+    space = FeatureSpace(
+        (
+            Categorical("sex", ("f", "m"), sensitive=True),
+            Integer("income", 0, 60),
+            Integer("debt", 0, 20),
+        )
+    )
+    relation = feta.Consequences.of(space, {"column": "income", "shifts": {"sex": {"m": 10}}})
+    network = Network.from_layers([([[0.0, 0.0, 1.0, -2.0]], [-20.0])])
+    model = Model(space, network, threshold=0.0, relation=relation)
+    predictor = FairPredictor(model)
+    person = space.encode({"sex": "f", "income": 30, "debt": 12})[0]
+    for change in ("income", "sex"):
+        with pytest.raises(SchemaError, match=f"'{change}' is no reason"):
+            feta.explain(predictor, person, ["debt", change])
+    got = feta.explain(predictor, person, ["debt"])
+    rows = [space.encode({"sex": "f", "income": 30, "debt": debt})[0] for debt in range(21)]
+    approved = [debt for debt, row in enumerate(rows) if predictor.decide(row[None, :])[0]]
+    assert [one.after for one in got.changes] == [max(approved)]
+    assert got.minimal
 
 
 def test_several_classes_need_a_name() -> None:
