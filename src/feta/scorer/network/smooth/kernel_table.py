@@ -88,9 +88,9 @@ class _Form:
         flat, flat_sizes = new.reshape(DEGREE + 1, -1), sizes.reshape(DEGREE + 1, -1)
         radius = half * STRETCH
         powers = radius ** np.arange(DEGREE + 1)
-        errors = np.repeat(self.errors, n_parts)
+        errors: Vector = np.repeat(self.errors, n_parts)
         if n_parts > 1:
-            errors = errors + SHIFT * (powers @ flat_sizes)
+            errors = np.asarray(errors + SHIFT * (powers @ flat_sizes), dtype=np.float64)
         centers = self.low + (2 * np.arange(flat.shape[1]) + 1) * half
         return _Cells(flat, errors, centers, half, radius)
 
