@@ -91,7 +91,7 @@ class _Form:
         errors: Vector = np.repeat(self.errors, n_parts)
         if n_parts > 1:
             errors = np.asarray(errors + SHIFT * (powers @ flat_sizes), dtype=np.float64)
-        centers = self.low + (2 * np.arange(flat.shape[1]) + 1) * half
+        centers: Vector = self.low + (2.0 * np.arange(flat.shape[1]) + 1) * half
         return _Cells(flat, errors, centers, half, radius)
 
 
