@@ -88,10 +88,10 @@ class _Form:
         flat, flat_sizes = new.reshape(DEGREE + 1, -1), sizes.reshape(DEGREE + 1, -1)
         radius = half * STRETCH
         powers = radius ** np.arange(DEGREE + 1)
-        errors: Vector = np.repeat(self.errors, n_parts)
+        errors = np.repeat(self.errors, n_parts)
         if n_parts > 1:
             errors = np.asarray(errors + SHIFT * (powers @ flat_sizes), dtype=np.float64)
-        centers: Vector = self.low + (2.0 * np.arange(flat.shape[1]) + 1) * half
+        centers = np.asarray(self.low + (2 * np.arange(flat.shape[1]) + 1) * half, dtype=np.float64)
         return _Cells(flat, errors, centers, half, radius)
 
 
