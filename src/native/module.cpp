@@ -228,6 +228,8 @@ class PyKernel {
         to.source_error = source_error;
     }
 
+    void set_forms_from(uint64_t counterparts) { open().forms_from = counterparts; }
+
     // Build the kernel from the complete specification, for the fastest instruction set if `simd`.
     void finish(bool simd) {
         check(size_t(open().rule.outputs) == outputs,
@@ -506,6 +508,7 @@ NB_MODULE(_native, module) {
         .def("add_layer", &PyKernel::add_layer)
         .def("set_rule", &PyKernel::set_rule)
         .def("set_source", &PyKernel::set_source)
+        .def("set_forms_from", &PyKernel::set_forms_from)
         .def("finish", &PyKernel::finish)
         .def("tally", &PyKernel::tally)
         .def("tally_listed", &PyKernel::tally_listed)

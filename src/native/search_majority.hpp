@@ -6,9 +6,6 @@
 namespace feta {
 namespace FETA_ISA {
 
-// Smaller lattices are decided by few nodes and dense batches of points (measured).
-constexpr uint64_t min_total_for_forms = 4096;
-
 // Nodes with at most this many undecided counterparts are scored, not split: a leader seldom needs
 // their votes (measured).
 constexpr uint64_t listed_points = 8;
@@ -21,7 +18,7 @@ constexpr int sampled_points = max_points;
 
 inline bool Search::counts_by_forms() const {
     return spec.rule.kind == RuleKind::threshold && real_axis < 0 && zonotope.single_output() &&
-           !net32.layers.empty() && total > min_total_for_forms;
+           !net32.layers.empty() && total >= spec.forms_from;
 }
 
 // Count only votes for the likely winner, the leader: it needs more than half. Nodes that promise
