@@ -69,13 +69,13 @@ class Forms {
         sum_neurons(lane, node);
         sum_groups(node);
         bound = bound_of_sums(lane);
-        uint64_t decided = 0;
+        Mask<float> counts{};  // at most `most_counted` each
         for (int j = 0; j < sizes[1]; ++j) {
             const V below = broadcast(row_limit(j));
-            Mask<float> counts{};
             for (int i = 0; i < sizes[0]; i += lanes) counts -= load(&sums[0][size_t(i)]) < below;
-            for (int l = 0; l < lanes; ++l) decided += uint64_t(counts[l]);
         }
+        uint64_t decided = 0;
+        for (int l = 0; l < lanes; ++l) decided += uint64_t(counts[l]);
         return decided;
     }
 
