@@ -27,6 +27,7 @@ extensions = [
     "sphinx.ext.autosummary",
     "numpydoc",
     "command_line",
+    "accessible_pages",
 ]
 templates_path = ["_templates"]
 default_role = "literal"  # docstrings write code in single backquotes, as Markdown does

@@ -175,3 +175,14 @@ def test_links_between_pages_also_work_in_the_repository(page: Path) -> None:
         address = urlsplit(link)
         if not address.scheme and address.path:
             assert (page.parent / address.path).is_file(), link
+
+
+def test_pages_have_names_and_lists_that_screen_readers_understand(pages: dict[Path, Page]) -> None:
+    """What `docs/extensions/accessible_pages.py` corrects; the campaign has all rules."""
+    for path, page in pages.items():
+        assert not re.search(r"<summary><", page.text), path
+        assert not re.search(r"<dl>\s*<dd>", page.text), path
+        assert not re.search(r"</dt>\s*</dl>", page.text), path
+        wide = re.search(r'navbar-persistent--container">\s*(<button[^>]*>)', page.text)
+        assert wide, path
+        assert "aria-label" not in wide[1], path

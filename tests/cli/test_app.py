@@ -108,7 +108,7 @@ def test_demo_prints_every_section() -> None:
     for line in (
         "German credit: 1,000 loan files, 20 columns, 61 network inputs",
         "Everybody has 456 counterparts",
-        "of 1,000 people have a counterpart with another decision; the counterexample rate",
+        "of 1,000 people have a counterpart with another decision (",
         "; 0 are undecided.",
         "456,000 counterparts were decided exactly in",
         "Selected counterexamples",

@@ -74,7 +74,10 @@ def write_people(folder: Path, rows: list[str]) -> None:
     (folder / "people.csv").write_text("\n".join(["id,age,sex,income", *rows]) + "\n")
 
 
-@pytest.mark.parametrize(("step", "jobs"), [("write", "1"), ("finish", "1"), ("finish", "2")])
+KILLS = [("write", "1"), ("seal", "1"), ("publish", "1"), ("publish", "2")]
+
+
+@pytest.mark.parametrize(("step", "jobs"), KILLS)
 def test_a_killed_audit_certifies_the_same_claims(folder: Path, step: str, jobs: str) -> None:
     write_people(folder, PEOPLE)
     run(*AUDIT, cwd=folder)

@@ -40,10 +40,8 @@ def test_exit_code_0_if_everybody_is_proved_fair(folder: Folder) -> None:
 def test_exit_code_1_if_there_is_a_counterexample(folder: Folder) -> None:
     done = run_process(*folder.audit())
     assert (done.returncode, done.stderr) == (1, "")
-    assert (
-        "Unfair: 3 of 4 people have a counterpart with a different decision; the counterexample "
-        "rate (CE rate) is 75.0%." in done.stdout
-    )
+    answer = "Unfair: 3 of 4 people (75.0%) have a counterpart with a different decision."
+    assert answer in done.stdout
     assert "age 30 → 90" in done.stdout
     assert "refused → approved" in done.stdout
 

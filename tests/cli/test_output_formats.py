@@ -13,7 +13,7 @@ from tests.extras import needs
 def test_report_contains_the_command_that_repeats_it(folder: Folder) -> None:
     run(*folder.audit("--seconds", "5"))
     page = (folder.path / "out" / "report.html").read_text(encoding="utf-8")
-    assert "Unfair: 3 of 4 people have a counterpart with a different decision" in page
+    assert "Unfair: 3 of 4 people (75.0%) have a counterpart with a different decision" in page
     command = "feta audit model.onnx --data data.csv --schema schema.toml --seconds 5.0 --out out"
     assert command in page
     assert "Replayed in onnxruntime" in page

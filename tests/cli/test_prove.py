@@ -135,3 +135,29 @@ def test_the_line_of_progress_names_shares_and_time() -> None:
         "unfair"
     )
     assert np.isfinite(run.result().seconds)
+
+
+def test_the_page_has_the_answer_and_escapes_names(feta_: Run) -> None:
+    code, _, _ = feta_("prove", "model.feta", "--seconds", "20", "--out", "everybody.html")
+    page = Path("everybody.html").read_text()
+    assert code == 1
+    assert "Of all people whom the schema allows, all values counted equally, 9 % are" in page
+    assert '<b class="unbroken">91 %</b> proved to be treated fairly' in page
+    assert "<b>age</b>" in page
+    assert "model.feta" in page
+    assert "income &lt;= " in page
+    assert "<script" not in page
+
+
+@pytest.mark.parametrize(
+    ("out", "words"),
+    [
+        ("missing/page.html", "the folder missing does not exist; create it first"),
+        (".", "--out is a folder; expected a file"),
+        ("model.feta", "--out is an input of this command; name another file"),
+    ],
+)
+def test_an_invalid_page_is_refused_before_any_work(feta_: Run, out: str, words: str) -> None:
+    code, _, err = feta_("prove", "model.feta", "--out", out)
+    assert code == 2
+    assert words in " ".join(err.split())

@@ -7,7 +7,7 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -25,6 +25,11 @@ from feta import (
     VoteWeights,
     save_model,
 )
+from feta.serve.application import Guard, application
+from feta.serve.helper import Helper
+from feta.serve.long_work import Answer, Kind, Question, answer
+from feta.serve.served import Served
+from feta.serve.server import ServeOptions, build
 
 SPACE = FeatureSpace(
     (
@@ -79,6 +84,22 @@ def write(path: Path, seed: int) -> FairPredictor:
     return decider
 
 
+class HelperHere(Helper):
+    """Does the work of the helper process in this process."""
+
+    async def ask(
+        self, kind: Kind, served: Served, parts: list[bytes], client: str, **_: object
+    ) -> Answer:
+        return answer(served, Question(kind, b"".join(parts), client, self.log_key), lambda: False)
+
+
+def built(model: Path, *, log: str | None = None) -> Guard:
+    """Return an application without a helper process."""
+    service = build(ServeOptions(str(model), "m", log=log)).service
+    helper = HelperHere(service.helper.current, service.helper.log_key)
+    return application(replace(service, helper=helper))
+
+
 @dataclass(frozen=True)
 class Server:
     url: str
@@ -111,3 +132,21 @@ def serving(model: Path, *arguments: str) -> Iterator[Server]:
         errors = process.communicate(timeout=60)[1]
     assert process.returncode == 0
     assert "Traceback" not in errors
+
+
+def helper_of(parent: int) -> int:
+    """Return the helper process of a process of the service."""
+    children = [
+        int(pid)
+        for task in Path(f"/proc/{parent}/task").glob("*/children")
+        for pid in task.read_text().split()
+    ]
+    (helper,) = filter(is_helper, children)
+    return helper
+
+
+def is_helper(pid: int) -> bool:
+    try:
+        return "helper_program" in Path(f"/proc/{pid}/cmdline").read_text()
+    except OSError:
+        return False

@@ -17,11 +17,10 @@ from feta.errors import FetaError
 from feta.rule import Argmax, OneVsRest, Rule, Threshold, Tolerance
 from feta.serve.decisions import decide_records
 from feta.serve.served import Served
-from feta.serve.server import ServeOptions, build
 from feta.serve.whatif import DIGITS
 from feta.space.vote_weights import VoteWeights
 from tests import forest_cases, oracle, strategies
-from tests.serve.service import predictor, records
+from tests.serve.service import built, predictor, records
 
 FORESTS = range(12)
 NETWORKS = range(100, 124)
@@ -50,7 +49,7 @@ def asked(seed: int) -> Asked:
 
 def answer(path: Path, questions: list[tuple[str, str, Any]]) -> list[httpx.Response]:
     """Answer requests by the application itself, without a socket."""
-    app: Any = build(ServeOptions(str(path), "m"))
+    app: Any = built(path)
 
     async def ask() -> list[httpx.Response]:
         transport = httpx.ASGITransport(app=app)

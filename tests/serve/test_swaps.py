@@ -13,15 +13,14 @@ import httpx
 import orjson
 import pytest
 
-from feta.serve import endpoints
+from feta.serve import endpoints, long_work
 from feta.serve.application import Guard
 from feta.serve.audit_log import AuditLog, check_log
 from feta.serve.limits import ServiceLimits
 from feta.serve.metrics import Metrics
 from feta.serve.reloading import CurrentModel
 from feta.serve.served import Served
-from feta.serve.server import ServeOptions, build
-from tests.serve.service import SPACE, decisions, records, write
+from tests.serve.service import SPACE, built, decisions, records, write
 
 PEOPLE = records(60, seed=3)
 JSON = {"content-type": "application/json"}
@@ -99,7 +98,7 @@ def test_a_demanded_version_is_not_answered_by_another(tmp_path: Path) -> None:
     """The model is replaced after the head of the request, and before the end of its body."""
     path = tmp_path / "m.feta"
     write(path, 1)
-    app = build(ServeOptions(str(path), "m"))
+    app = built(path)
     version = app.service.current.served.digest
     tensors = [
         {"name": "income", "datatype": "INT64", "shape": [1], "data": [3]},
@@ -127,7 +126,7 @@ def test_a_decision_that_cannot_be_logged_is_not_answered(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     write(tmp_path / "m.feta", 1)
-    app = build(ServeOptions(str(tmp_path / "m.feta"), "m", log=str(tmp_path / "log")))
+    app = built(tmp_path / "m.feta", log=str(tmp_path / "log"))
     right, real = post("/v1/decide", PEOPLE[0]), os.write
 
     def half(descriptor: int, content: bytes) -> int:
@@ -155,12 +154,13 @@ def test_an_error_inside_shows_no_value_of_a_person(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     write(tmp_path / "m.feta", 1)
-    app = build(ServeOptions(str(tmp_path / "m.feta"), "m"))
+    app = built(tmp_path / "m.feta")
 
     def fail(_: Served, records: list[dict[str, Any]]) -> None:
         raise RuntimeError(f"no such town: {records[0]['town']}")
 
-    monkeypatch.setattr(endpoints, "decide_records", fail)
+    for module in (endpoints, long_work):
+        monkeypatch.setattr(module, "decide_records", fail)
     with caplog.at_level(logging.DEBUG, logger="feta.serve"):
         answers = ask(
             app,
@@ -178,7 +178,7 @@ def test_an_error_inside_shows_no_value_of_a_person(
 def test_a_refused_reload_names_the_file_and_no_folder(tmp_path: Path) -> None:
     path = tmp_path / "m.feta"
     write(path, 1)
-    app = build(ServeOptions(str(path), "m"))
+    app = built(path)
     path.write_bytes(path.read_bytes()[:-9])
     (refused,) = ask(app, post("/v1/reload", {}))
     assert refused.status_code == 409
@@ -188,7 +188,7 @@ def test_a_refused_reload_names_the_file_and_no_folder(tmp_path: Path) -> None:
 
 def test_any_host_header_gets_words(tmp_path: Path) -> None:
     write(tmp_path / "m.feta", 1)
-    app = build(ServeOptions(str(tmp_path / "m.feta"), "m"))
+    app = built(tmp_path / "m.feta")
     for host in ("[", "[::1", "a:b:c", "x" * 300, ""):
         (answer,) = ask(app, httpx.Request("GET", "http://x/nowhere", headers={"host": host}))
         assert answer.status_code == 404
@@ -197,7 +197,7 @@ def test_any_host_header_gets_words(tmp_path: Path) -> None:
 
 def test_a_long_unknown_column_is_shown_in_part(tmp_path: Path) -> None:
     write(tmp_path / "m.feta", 1)
-    app = build(ServeOptions(str(tmp_path / "m.feta"), "m"))
+    app = built(tmp_path / "m.feta")
     people = [PEOPLE[0] | {"x" * 5000: 1}, PEOPLE[1]]
     (answer,) = ask(app, post("/v1/decide", people))
     content = answer.json()

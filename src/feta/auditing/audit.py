@@ -88,6 +88,11 @@ class Audit:
 
         `sections` are shown after those of every report (`feta.auditing.section`).
         """
+        self._write_page(Path(path), sections)
+
+    def _write_page(
+        self, path: Path, sections: "tuple[ReportSection, ...]" = (), certificate: str = ""
+    ) -> None:
         # Imported on call: `report` is a layer above `auditing`.
         from feta.report.html import html  # noqa: PLC0415
 
@@ -102,7 +107,7 @@ class Audit:
             picture=not stopped,
             stopped=self.stopped,
         )
-        write_page(Path(path), html(data, sections))
+        write_page(path, html(replace(data, certificate=certificate), sections))
 
     def write(self, folder: str | Path) -> None:
         """Write the report to a folder; with `certify`, also the certificate, schema and model.
@@ -111,8 +116,8 @@ class Audit:
         """
         path = Path(folder)
         path.mkdir(parents=True, exist_ok=True)
-        self.to_html(path / "report.html")
         if not self.certify:
+            self.to_html(path / "report.html")
             return
         size = InProcess(self.auditor).block_size
         with Certification(path, self.auditor, CertifiedFacts()) as certification:
@@ -120,7 +125,9 @@ class Audit:
             for block in blocks_in_memory(people, size):
                 rows = slice(block.start, block.start + len(block))
                 certification.write(block.audited(self.findings[rows]))
-            certification.finish(complete=not self.stopped)
+            seal = certification.seal(complete=not self.stopped)
+            self._write_page(path / "report.html", certificate=seal)
+            certification.publish()
 
 
 def audit(
@@ -194,6 +201,8 @@ def audit(
         )
     outcomes = None if labels is None else _read_labels(model, labels)
     auditor = Auditor(model, engine, budget, replay, weights)
+    if certify:
+        auditor.check_certifiable()
     auditor.admit(people)
     compared = _compare(model, replay, frame, people) if isinstance(replay, Runtime) else None
     results = AuditResults.of(model)

@@ -87,9 +87,17 @@ class Certification:
                 claim = line.removesuffix(b"\n")
                 self._writer.add_line(claim, json.loads(claim)["verdict"])
 
+    def seal(self, *, complete: bool) -> str:
+        """Write the end line, and return the digest that identifies the certificate."""
+        return self._writer.finish(complete=complete)
+
     def finish(self, *, complete: bool) -> None:
-        """Seal the certificate and rename the files; an older signature is deleted."""
-        self._writer.finish(complete=complete)
+        """Seal the certificate, and put it in its place."""
+        self.seal(complete=complete)
+        self.publish()
+
+    def publish(self) -> None:
+        """Rename the sealed files; an older signature is deleted."""
         (self.folder / SIGNATURE).unlink(missing_ok=True)
         for name in FILES:
             if self._part(name).exists():

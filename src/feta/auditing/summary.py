@@ -8,6 +8,7 @@ from typing import Any, Self
 
 from feta.arrays import Matrix
 from feta.auditing.finding import Finding
+from feta.metrics.estimate import wilson
 from feta.model import Model
 from feta.rule import Outcome
 from feta.scorer.protocol import Provenance, has_scores
@@ -71,6 +72,7 @@ class AuditSummary:
     outside: Counter[Outside] = field(default_factory=Counter)  # people outside limits
     unlisted: Counter[str] = field(default_factory=Counter)  # people with other texts, by column
     space: FeatureSpace | None = None
+    adjective: str = "plausible"  # which combinations are compared, if not all
     provenance: Provenance = "proved"
     has_gaps: bool = True  # False: the model returns labels only
 
@@ -84,6 +86,7 @@ class AuditSummary:
             epsilon,
             model.outcomes,
             space=model.space,
+            adjective=model.relation.adjective or "plausible",
             provenance=provenance,
             has_gaps=has_scores(model.scorer),
         )
@@ -174,6 +177,18 @@ class AuditSummary:
     def ce_rate(self) -> float:
         """The share of people with a counterexample; a lower bound if some are undecided."""
         return _share(self.statuses["unfair"], self.people)
+
+    @property
+    def unfair_interval(self) -> tuple[float, float] | None:
+        """An interval of 95 % for the share of people with a counterexample.
+
+        It covers the draw of the people. People without an answer widen it to both sides.
+        """
+        if not self.people:
+            return None
+        low, _ = wilson(_share(self.statuses["unfair"], self.people), self.people)
+        _, high = wilson(_share(self.people - self.statuses["fair"], self.people), self.people)
+        return low, high
 
     @property
     def flip_rate(self) -> float:

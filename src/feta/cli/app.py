@@ -5,6 +5,7 @@ from typing import Annotated
 
 import typer
 
+from feta.cli.causes import causes
 from feta.cli.compare_command import compare
 from feta.cli.evidence_commands import bundle, keys, receipt, sign
 from feta.cli.load import load_model, origin_of, source_options
@@ -29,7 +30,6 @@ from feta.cli.options import (
     SchemaPath,
     Seconds,
     SkipBadRows,
-    TableArgument,
     Timeout,
     TrustPickle,
     Votes,
@@ -37,6 +37,8 @@ from feta.cli.options import (
 )
 from feta.cli.plugins import CommandGroup
 from feta.cli.prove_command import prove
+from feta.cli.schema_commands import constraints, doctor, init
+from feta.cli.train_command import train
 
 app = typer.Typer(
     cls=CommandGroup,
@@ -84,35 +86,7 @@ def demo(
     run_demo(seed=seed, out=out)
 
 
-@app.command()
-def init(
-    model: ModelFile,
-    data: TableArgument,
-    sensitive: Annotated[
-        list[str] | None,
-        typer.Option(help="Sensitive columns: age,sex. May be repeated."),
-    ] = None,
-    leave_out: Annotated[
-        list[str] | None,
-        typer.Option(help="Columns the network does not read: id,label. May be repeated."),
-    ] = None,
-    out: Annotated[Path, typer.Option(help="Schema file to write.")] = Path("schema.toml"),
-    strip: Annotated[
-        bool, typer.Option("--strip", help="Strip spaces around texts before listing values.")
-    ] = False,
-    layers: Layers = None,
-    external_data: External = False,
-    trust_pickle: TrustPickle = False,
-) -> int:
-    """Write a first schema, to be checked by you.
-
-    Types, domains and units are inferred from the model and the table.
-    """
-    from feta.cli.init import run_init, split_names
-
-    source = source_options(layers, external_data, trust_pickle)
-    names = split_names(sensitive), split_names(leave_out)
-    return run_init(model, data, *names, out, source, strip=strip)
+app.command()(init)
 
 
 @app.command()
@@ -243,6 +217,7 @@ app.command()(sign)
 app.command()(receipt)
 app.command()(bundle)
 app.add_typer(keys, name="keys")
+app.add_typer(causes, name="causes")
 
 
 @app.command()
@@ -339,119 +314,9 @@ def predict(
 
 app.command()(compare)
 app.command()(prove)
-
-
-@app.command()
-def train(
-    data: TableArgument,
-    schema: Annotated[Path, typer.Option("--schema", help="schema.toml.")],
-    label: Annotated[str, typer.Option(help="Column with the correct decision, class or score.")],
-    out: Annotated[Path, typer.Option(help="Model file to write.")] = Path("model.onnx"),
-    start: Annotated[
-        Path | None,
-        typer.Option(help="Trained model to continue from; without it, one is trained."),
-    ] = None,
-    hidden: Annotated[str, typer.Option(help="Widths of the hidden layers.")] = "16,16,16",
-    plain_epochs: Annotated[int, typer.Option(help="Epochs of the first training.")] = 100,
-    epochs: Annotated[int, typer.Option(help="Epochs of training on counterexamples.")] = 50,
-    sample_fraction: Annotated[
-        float, typer.Option(help="Fraction of the people used per epoch.")
-    ] = 1.0,
-    keep: Annotated[
-        str,
-        typer.Option(
-            help="People of a batch to train on: all, counterexamples, or the fraction of "
-            "people without a counterexample."
-        ),
-    ] = "all",
-    span: Annotated[
-        float | None,
-        typer.Option(
-            help="Weight of a penalty on the span of counterparts' scores, "
-            "instead of counterexamples; 0.1 is usual."
-        ),
-    ] = None,
-    learning_rate: Annotated[
-        float | None, typer.Option(help="Learning rate of the second training.")
-    ] = None,
-    batch_size: Annotated[int, typer.Option(help="People per step.")] = 128,
-    paper: Annotated[bool, typer.Option("--paper", help="Use the paper's settings.")] = False,
-    seed: Annotated[int, typer.Option(help="Random seed.")] = 0,
-    as_json: AsJson = False,
-) -> int:
-    """Train a network that is fairer by itself.
-
-    Writes it as ONNX, with the training curve.
-    """
-    from feta.cli.train import TrainOptions, run_train
-
-    options = TrainOptions(
-        data,
-        schema,
-        label,
-        out,
-        start,
-        hidden,
-        plain_epochs,
-        epochs,
-        sample_fraction,
-        keep,
-        span,
-        learning_rate,
-        batch_size,
-        paper,
-        seed,
-        as_json,
-    )
-    return run_train(options)
-
-
-@app.command()
-def doctor(
-    model: OptionalModelFile = None,
-    predict: Predict = None,
-    schema: SchemaPath = None,
-    data: Annotated[
-        Path | None, typer.Option("--data", help="People, to measure proxies and differences.")
-    ] = None,
-    label: LabelColumn = None,
-    method: Method = "auto",
-    timeout: Timeout = 600.0,
-    layers: Layers = None,
-    external_data: External = False,
-    trust_pickle: TrustPickle = False,
-    as_json: AsJson = False,
-) -> int:
-    """Check whether a model can be audited.
-
-    If not, names the column or layer, and what to do. With --data, measures proxies: how far the
-    other columns reveal the sensitive ones, and how much of their effect the score contains.
-    """
-    from feta.cli.doctor import run_doctor
-
-    origin = origin_of(model, predict, method, timeout)
-    loaded = load_model(origin, schema, source_options(layers, external_data, trust_pickle), data)
-    return run_doctor(loaded, origin, data, label, as_json=as_json)
-
-
-@app.command()
-def constraints(
-    data: Annotated[Path, typer.Argument(help="Table of people.")],
-    schema: Annotated[Path, typer.Option("--schema", help="Schema of its columns.")],
-    columns: Annotated[
-        str,
-        typer.Option(help='Columns and sums of columns, such as "marital,age,age - years".'),
-    ],
-    least: Annotated[int, typer.Option(min=1, help="Fewest people of a combination.")] = 20,
-    out: Annotated[Path | None, typer.Option(help="File for the constraint.")] = None,
-) -> int:
-    """List the combinations that occur in a table, to edit them.
-
-    Append it to the schema: then only counterparts with such a combination are compared.
-    """
-    from feta.cli.constraints import run_constraints
-
-    return run_constraints(data, schema, columns, least, out)
+app.command()(train)
+app.command()(doctor)
+app.command()(constraints)
 
 
 @app.command()

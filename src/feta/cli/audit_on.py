@@ -81,8 +81,8 @@ def _audit(open_run: OpenRun, options: AuditOptions, out: Path) -> ReportData:
         source = report_source(loaded, options, compared, data_sha256=digest)
         report = audit.report(source, seconds=time.perf_counter() - started)
         replaced = files.replaced(report)
-        report = files.finish(report)
-        certificate.finish(complete=True)
+        report = files.finish(replace(report, certificate=certificate.seal(complete=True)))
+        certificate.finish()
     if replaced:
         notice(f"replaced {replaced}, which was in {plain(out)}")
     results.commit(receipts, {"rows": open_run.run.rows, "tables": dict(report.files)})

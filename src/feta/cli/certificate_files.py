@@ -47,10 +47,14 @@ class CertificateFiles:
         if self._certification is not None:
             self._certification.append(part)
 
-    def finish(self, *, complete: bool) -> None:
-        """Complete the certificate."""
+    def seal(self, *, complete: bool) -> str:
+        """Seal the certificate; return its id, or an empty text if none is wanted."""
+        return "" if self._certification is None else self._certification.seal(complete=complete)
+
+    def finish(self) -> None:
+        """Put the sealed certificate in its place."""
         if self._certification is not None:
-            self._certification.finish(complete=complete)
+            self._certification.publish()
             if self._options.sign is not None:
                 sign_certificate(self._certification.folder, SigningKey.read(self._options.sign))
         elif self._options.out is not None:

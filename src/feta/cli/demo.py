@@ -95,7 +95,8 @@ def train_model(dataset: Dataset, people: Matrix, train: Flags, seed: int) -> Mo
         classifier.fit(scaled[train], dataset.labels[train])
     layers = [(w.T, b) for w, b in zip(classifier.coefs_, classifier.intercepts_, strict=True)]
     # scikit-learn computes in float64, and a probability of exactly one half is unfavorable.
-    return schema.model(Network.from_layers(layers, source="float64", equality="below"))
+    network = Network.from_layers(layers, source="float64", equality="below", sigmoid=True)
+    return schema.model(network)
 
 
 def audit_everyone(model: Model, people: Matrix, test: Flags) -> DemoResults:
@@ -166,7 +167,7 @@ def _verdict(results: DemoResults) -> Padding:
     counted = n_people * results.model.relation.size
     lines = [
         f"[bold red]Yes: {len(results.pairs)} of {n_people:,} people[/] have a counterpart with "
-        f"another decision; the counterexample rate (CE rate) is {rate:.1%}.",
+        f"another decision ({rate:.1%}).",
         f"{results.n_fair} people are [green]proved[/] to get the same decision as all their "
         f"counterparts; {results.n_unknown} are undecided.",
         f"{counted:,} counterparts were decided exactly in {results.seconds:.1f} s; "

@@ -1,5 +1,7 @@
 """`feta init`: a first schema, inferred from a model and a table, for a person to check."""
 
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from rich.console import Console
@@ -7,6 +9,22 @@ from rich.text import Text
 
 from feta.cli.exit_code import ExitCode
 from feta.cli.init_columns import infer_space
+from feta.cli.init_conversation import (
+    ask_columns,
+    ask_decision,
+    confirm_doubts,
+    is_conversation,
+    suggest_other,
+    suggest_sensitive,
+)
+from feta.cli.init_decision import (
+    StatedDecision,
+    classes_of,
+    decision_check,
+    decision_comments,
+    infer_decision,
+    with_statements,
+)
 from feta.cli.init_table import Known, options_for
 from feta.cli.notices import notice
 from feta.errors import DomainError, SchemaError, missing
@@ -36,24 +54,36 @@ UNITS = {
 }
 
 
+@dataclass(frozen=True, slots=True)
+class InitOptions:
+    """The options of `feta init`."""
+
+    sensitive: list[str]
+    leave_out: list[str]
+    out: Path
+    decision: StatedDecision = field(default_factory=StatedDecision)
+    strip: bool = False
+
+
 def run_init(
-    model: Path,
-    data: Path,
-    sensitive: list[str],
-    leave_out: list[str],
-    out: Path,
-    options: SourceOptions,
-    *,
-    strip: bool = False,
+    model: Path, data: Path, options: InitOptions, source_options: SourceOptions
 ) -> ExitCode:
-    """Infer types, domains and units; list what a person must check."""
-    source = open_source(model, options, first_schema=True)
+    """Infer types, domains and units; ask in a terminal; list what a person must check."""
+    source = open_source(model, source_options, first_schema=True)
     for note in source.notes:
         notice(note)
+    strip = options.strip
     table = TableFile(data, TableOptions(strip=strip))
     if table.delimiter not in (None, ","):
         table = TableFile(data, TableOptions(sep=table.delimiter, strip=strip))
-    sensitive, leave_out = (_match_names(names, table.names) for names in (sensitive, leave_out))
+    guess = infer_decision(source)
+    asks = not options.sensitive and is_conversation()
+    if asks:
+        _refuse_existing(options.out)
+        options = _ask(options, source, table, guess)
+    sensitive, leave_out = (
+        _match_names(names, table.names) for names in (options.sensitive, options.leave_out)
+    )
     table.require([*sensitive, *leave_out])
     names = [name for name in table.names if name and name not in leave_out]
     pipeline = source.estimator is not None and split_pipeline(source.estimator)[0] is not None
@@ -61,28 +91,78 @@ def run_init(
         names = _pipeline_columns(source.estimator, names, sensitive, data)
     elif source.estimator is not None:
         names = _estimator_columns(source.estimator, names, sensitive)
-    _check_options(data, out, names, sensitive, leave_out)
+    _check_options(data, options.out, names, sensitive, leave_out)
+    decision = with_statements(guess, options.decision, classes_of(source))
     known: Known = encoder_values(source.estimator) if pipeline else {}
     table = TableFile(data, options_for(table, known, names)) if table.delimiter else table
     space, notes, table = infer_space(table, names, sensitive, known, pipeline=pipeline)
     units = _units(space.attributes)
-    schema = Schema(SchemaFile(space, {}, {}, units, _infer_decision(source), table.options))
+    schema = Schema(SchemaFile(space, {}, {}, units, decision, table.options))
     _ = schema.rule  # raises for too many classes, before anything is written
-    comments = _comments(schema.decision, named=source.estimator is not None)
-    write_schema_text(format_schema(schema.file, comments=comments), out)
-    _show(schema, out, source.network, notes)
+    if asks and not confirm_doubts(notes):
+        notice("nothing was written; correct the table or leave columns out, and run this again")
+        return ExitCode.DONE
+    named = source.estimator is not None
+    stated = options.decision.states_outcome or options.decision.tolerance is not None
+    comments = [] if stated else decision_comments(decision, named=named)
+    text = format_schema(
+        schema.file, comments=comments, column_comments=_column_comments(space.attributes, notes)
+    )
+    write_schema_text(text, options.out)
+    _show(schema, options.out, source.network, [] if asks else notes, stated=stated)
     return ExitCode.DONE
+
+
+def _ask(
+    options: InitOptions, source: ModelSource, table: TableFile, guess: Decision
+) -> InitOptions:
+    """Ask for what the options do not state."""
+    names = [name for name in table.names if name and name not in options.leave_out]
+    read = None if source.estimator is None else _names_read(source.estimator)
+    known = names if read is None else [name for name in names if name in read]
+    sensitive = ask_columns("Sensitive columns", known, suggest_sensitive(known), required=True)
+    leave_out = options.leave_out
+    if read is None and not leave_out:
+        others = [name for name in names if name not in sensitive]
+        leave_out = ask_columns(
+            "Columns that the model does not read", others, suggest_other(others), required=False
+        )
+    decision = options.decision
+    if decision == StatedDecision():
+        decision = ask_decision(guess, classes_of(source))
+    return replace(options, sensitive=sensitive, leave_out=leave_out, decision=decision)
+
+
+def _names_read(estimator: object) -> list[str] | None:
+    """Return the columns that an estimator reads; None if it was fitted without names."""
+    steps, last = split_pipeline(estimator)
+    if steps is not None:
+        return read_columns(estimator)
+    names = getattr(last, "feature_names_in_", None)
+    return None if names is None else [str(name) for name in names]
+
+
+def _refuse_existing(out: Path) -> None:
+    if out.exists():
+        raise SchemaError(f"{out} exists already; name another file with --out, or move it away")
+
+
+def _column_comments(attributes: Sequence[Attribute], notes: Sequence[str]) -> dict[str, list[str]]:
+    """Return the doubts about each column."""
+    return {
+        attribute.name: [note for note in notes if note.startswith(repr(attribute.name))]
+        for attribute in attributes
+    }
 
 
 def _check_options(
     data: Path, out: Path, names: list[str], sensitive: list[str], leave_out: list[str]
 ) -> None:
-    if out.exists():
-        raise SchemaError(f"{out} exists already; name another file with --out, or move it away")
+    _refuse_existing(out)
     if not sensitive:
         raise SchemaError(
             f"{data}: no sensitive columns: got an empty --sensitive; "
-            f"expected some of {listed(names, 12)}; add --sensitive a,b"
+            f"expected some of {listed(names, 12)}; add --sensitive a,b, or run this in a terminal"
         )
     if both := [name for name in sensitive if name in leave_out]:
         raise SchemaError(f"{both[0]!r} is in both --sensitive and --leave-out; name it in one")
@@ -121,35 +201,6 @@ def _estimator_columns(estimator: object, names: list[str], sensitive: list[str]
     return read
 
 
-def _infer_decision(source: ModelSource) -> Decision:
-    """Name the decisions after the model's classes, if it has names for them."""
-    if source.network is not None:
-        if source.network.outputs == 1 and not source.network.sigmoid:
-            return Decision(score=0.0)  # its outputs are not probabilities
-        if source.network.outputs <= 2:
-            return Decision(probability=0.5)
-        return Decision(classes=tuple(f"class {n}" for n in range(source.network.outputs)))
-    classes = getattr(split_pipeline(source.estimator)[1], "classes_", None)
-    if classes is None:
-        return Decision(tolerance=0.0)
-    names = [str(name) for name in classes]
-    if len(names) == 2:
-        return Decision(favorable=names[1], unfavorable=names[0], probability=0.5)
-    return Decision(classes=tuple(names))
-
-
-def _comments(decision: Decision, *, named: bool) -> list[str]:
-    """Return comments about the favorable outcome of two, which no model states."""
-    if decision.classes or decision.tolerance is not None:
-        return []
-    if not named:  # without names of classes
-        return ['A guess: high scores are favorable. If low scores are, add favors = "below".']
-    return [
-        "A guess: high scores, the model's second class, are favorable.",
-        'If the first class is, exchange the two names and add favors = "below".',
-    ]
-
-
 def _match_names(names: list[str], known: list[str]) -> list[str]:
     """Strip the spaces around names that the table does not have: `age, sex`."""
     return [name if name in known else name.strip() for name in names]
@@ -164,7 +215,9 @@ def _units(attributes: tuple[Attribute, ...]) -> dict[str, str]:
     return units
 
 
-def _show(schema: Schema, out: Path, network: Network | None, notes: list[str]) -> None:
+def _show(
+    schema: Schema, out: Path, network: Network | None, notes: list[str], *, stated: bool
+) -> None:
     space = schema.space
     console = Console(stderr=True, soft_wrap=True)
     inputs = f", {space.width} network inputs" if network is not None else ""
@@ -181,19 +234,20 @@ def _show(schema: Schema, out: Path, network: Network | None, notes: list[str]) 
     if space.finite:
         console.print(Text(f"Everybody has {space.lattice.size:,} counterparts."))
     console.print(Text("Check the schema before you trust a verdict:"))
-    for line in _checks(schema.decision, network):
+    for line in _checks(schema.decision, network, stated=stated):
         console.print(Text(f"  - {line}"))
     console.print(Text("feta doctor checks whether the model can be audited with it."))
 
 
-def _checks(decision: Decision, network: Network | None) -> list[str]:
+def _checks(decision: Decision, network: Network | None, *, stated: bool) -> list[str]:
     """Return what a person must check in the schema."""
     checks = [
         "min and max are the limits of this table: widen them to what may occur; in fair "
         "decisions all sensitive values within them have one vote each, unless --votes-from "
         "states how often each occurs;",
-        _decision_check(decision),
     ]
+    check = decision_check(decision, stated=stated)
+    checks += [] if check is None else [check]
     if network is None:
         return checks
     return [
@@ -202,27 +256,6 @@ def _checks(decision: Decision, network: Network | None) -> list[str]:
         "add center and scale to numbers that the network expects scaled: (x - center) / scale;",
         *checks,
     ]
-
-
-def _decision_check(decision: Decision) -> str:
-    if decision.classes:
-        return "[decision] must name the classes, in the order of the network's outputs."
-    guess = (
-        f"[decision] must name the favorable outcome: {decision.favorable!r} for high scores is a "
-        'guess; if it is wrong, swap the outcomes (favors = "below"; see its comment)'
-    )
-    if decision.score is not None:
-        return (
-            f"{guess}; the network has no final sigmoid, so "
-            "score = 0.0 means the probability 0.5: write another score if your program compares "
-            "its outputs with one; a regression has tolerance = … instead."
-        )
-    if decision.tolerance is not None:
-        return (
-            "[decision] must state the tolerance: by how much the scores of counterparts may "
-            "differ; 0.0 means not at all."
-        )
-    return f"{guess}; it must state the threshold; a regression has tolerance = … instead."
 
 
 def split_names(options: list[str] | None) -> list[str]:

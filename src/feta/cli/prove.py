@@ -15,6 +15,7 @@ from feta.cli.exit_code import ExitCode
 from feta.cli.init import split_names
 from feta.cli.load import load_model
 from feta.cli.notices import notice
+from feta.cli.output_path import check_file
 from feta.cli.progress import show_progress
 from feta.cli.prove_state import read_state, write_state
 from feta.cli.signals import terminable, uninterrupted
@@ -51,6 +52,7 @@ class ProveOptions:
     population: str | None
     protect: tuple[str, ...]
     seconds: float
+    out: Path | None
     resume: Path | None
     exit_above: float | None
     alpha: float
@@ -61,6 +63,8 @@ class ProveOptions:
 def run_prove(options: ProveOptions) -> ExitCode:
     """Ask about everybody; an interruption keeps the answer so far."""
     table, marginal = _table(options.population)
+    inputs = (options.origin.path, options.schema, table, options.resume)
+    check_file(options.out, [path for path in inputs if path is not None])
     loaded = load_model(
         options.origin, options.schema, options.source, table, one_vs_rest=options.one_vs_rest
     )
@@ -79,6 +83,8 @@ def run_prove(options: ProveOptions) -> ExitCode:
             answer = run.result()
             if options.resume is not None:
                 write_state(options.resume, run.state)
+            if options.out is not None:
+                answer.to_html(options.out, name=options.origin.name)
     if interrupted:
         notice(f"interrupted after {answer.seconds:.0f} s; this is the answer so far")
     _show(model, answer, options)

@@ -42,6 +42,9 @@ def prove(
         typer.Option(help="Sensitive columns, instead of the schema's: sex,race. May be repeated."),
     ] = None,
     seconds: Annotated[float, typer.Option(min=0, help="Time limit (seconds).")] = 60.0,
+    out: Annotated[
+        Path | None, typer.Option(help="HTML page for the answer: everybody.html.")
+    ] = None,
     resume: Annotated[
         Path | None,
         typer.Option(help="File for the state of the draws; an earlier one is continued."),
@@ -83,6 +86,7 @@ def prove(
         population,
         tuple(protect or ()),
         seconds,
+        out,
         resume,
         exit_above,
         alpha,

@@ -146,21 +146,22 @@ class Proving:
 
     def result(self) -> Everybody:
         """Return the answer so far."""
-        return self._answer(self._regions())
+        return self._answer(self._leaves())
 
-    def _answer(self, regions: tuple[Region, ...]) -> Everybody:
+    def _answer(self, leaves: tuple[Region, ...]) -> Everybody:
         fair, unfair = self._proved()
         method = "structure" if self._structure else ""
         if not method and self._prover is not None and (fair or unfair):
             method = self._prover.name
         return Everybody(
+            self.model,
             self.population.name,
             fair,
             unfair,
             self._draws,
             self._estimate(fair, unfair),
             self._pair,
-            regions,
+            leaves,
             method,
             self._unproved,
             time.monotonic() - self._started,
@@ -260,7 +261,7 @@ class Proving:
         if self._pair is None and where.holds(self.model.space, person[None, :])[0]:
             self._pair = counterexample(self.model, person)
 
-    def _regions(self) -> tuple[Region, ...]:
+    def _leaves(self) -> tuple[Region, ...]:
         if not self._kept:
             return ()
         people = np.concatenate([rows for rows, _ in self._kept])

@@ -27,6 +27,7 @@ class Region:
     """A condition on shared columns, and how many people meet it and are treated unfairly there."""
 
     where: str  # as `--where` takes it
+    path: tuple[str, ...]  # the conditions of the tree, from its root to this leaf
     people: int  # measured draws that meet it
     unfair: int
     drawn: int  # all measured draws
@@ -61,7 +62,7 @@ class _Leaf:
 def regions_of(
     space: FeatureSpace, people: Matrix, unfair: Flags, *, alpha: float
 ) -> tuple[Region, ...]:
-    """Return regions, those with most unfair people first; none if too few are unfair."""
+    """Return the leaves of the tree from left to right; none if too few people are unfair."""
     fit, rest = np.arange(len(people)) % 2 == 0, np.arange(len(people)) % 2 == 1
     if unfair[fit].sum() < FEWEST_UNFAIR:
         return ()
@@ -75,9 +76,9 @@ def regions_of(
         inside = Where.of(text, space).holds(space, measured)
         n_people, n_unfair = int(inside.sum()), int((inside & found).sum())
         share = interval_of(n_people, n_unfair, n_unfair, alpha=alpha / len(leaves))
-        result.append(Region(text, n_people, n_unfair, len(measured), int(found.sum()), share))
-    kept = [region for region in result if region.unfair]
-    return tuple(sorted(kept, key=lambda region: -region.unfair))
+        counts = n_people, n_unfair, len(measured), int(found.sum())
+        result.append(Region(text, leaf.conditions, *counts, share))
+    return tuple(result)
 
 
 def _leaves(space: FeatureSpace, people: Matrix, unfair: Flags) -> list[_Leaf]:

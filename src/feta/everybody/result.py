@@ -2,9 +2,11 @@
 
 from dataclasses import dataclass
 from fractions import Fraction
+from pathlib import Path
 
 from feta.everybody.regions import Region
 from feta.everybody.sequence import Interval
+from feta.model import Model
 from feta.scorer.protocol import Provenance
 from feta.verdict.counterexample import Counterexample
 
@@ -41,13 +43,14 @@ class Everybody:
     with the stated confidence, at all moments of a run at once.
     """
 
+    model: Model
     population: str  # in words
     fair: Fraction
     unfair: Fraction
     draws: Draws
     estimate: Interval
     counterexample: Counterexample | None
-    regions: tuple[Region, ...]
+    leaves: tuple[Region, ...]  # of the tree that separates unfair people from others
     method: str  # what proved the shares: "structure", "enumeration", "branch" or "" for nothing
     unproved: str  # why nothing is proved, or "" if something can be
     seconds: float
@@ -59,6 +62,12 @@ class Everybody:
     def undecided(self) -> Fraction:
         """The share of people about whom nothing is proved."""
         return 1 - self.fair - self.unfair
+
+    @property
+    def regions(self) -> tuple[Region, ...]:
+        """Where unfairness lives: the leaves with unfair people, those with most of them first."""
+        unfair = [leaf for leaf in self.leaves if leaf.unfair]
+        return tuple(sorted(unfair, key=lambda leaf: -leaf.unfair))
 
     @property
     def nobody(self) -> bool:
@@ -82,6 +91,14 @@ class Everybody:
         if self.unfair > limit or Fraction(self.estimate.low) > limit:
             return False
         return None
+
+    def to_html(self, path: str | Path, *, name: str = "") -> None:
+        """Write the answer as one HTML page that uses no network and no script."""
+        # Imported on call: `report` is a layer above `everybody`.
+        from feta.io.audit_folder import write_page  # noqa: PLC0415
+        from feta.report.everybody_html import everybody_html  # noqa: PLC0415
+
+        write_page(Path(path), everybody_html(self, name=name))
 
     def sentences(self) -> list[str]:
         """Return the answer in plain words; each sentence names the population or refers to it."""

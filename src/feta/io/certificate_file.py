@@ -70,8 +70,11 @@ class CertificateWriter:
         self._counts[verdict] += 1
         self._stream.write(line + b"\n")
 
-    def finish(self, *, complete: bool) -> None:
-        """Write the end line; `complete`: whether all rows of the table have a claim."""
+    def finish(self, *, complete: bool) -> str:
+        """Write the end line and return its digest, the seal.
+
+        `complete`: whether all rows of the table have a claim.
+        """
         counts: Json = dict(self._counts)
         end: dict[str, Json] = {
             "claims": self._counts.total(),
@@ -80,8 +83,10 @@ class CertificateWriter:
             "header_sha256": self._header,
             "root": self._tree.root(),
         }
-        self._stream.write(canonical(end) + b"\n")
+        line = canonical(end)
+        self._stream.write(line + b"\n")
         self.close()
+        return hashlib.sha256(line).hexdigest()
 
     def close(self) -> None:
         """Close the file."""

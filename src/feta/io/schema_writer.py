@@ -1,9 +1,10 @@
 """Schema files as TOML text, one line per column."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import assert_never
 
 from feta.io.relation_section import relation_lines
+from feta.io.sanitize import plain
 from feta.io.schema_file import Decision, SchemaFile
 from feta.io.table_options import TableOptions
 from feta.io.table_section import options_json
@@ -13,8 +14,13 @@ from feta.space.attribute import Attribute, Categorical, Derived, Integer, Level
 from feta.vote.settings import VoteSettings
 
 
-def format_schema(schema: SchemaFile, *, comments: Sequence[str] = ()) -> str:
-    """Return a schema as TOML, with comments about its decision."""
+def format_schema(
+    schema: SchemaFile,
+    *,
+    comments: Sequence[str] = (),
+    column_comments: Mapping[str, Sequence[str]] | None = None,
+) -> str:
+    """Return a schema as TOML, with comments about its decision and above its columns."""
     lines = ["[decision]", *(f"# {comment}" for comment in comments)]
     lines += [
         *_decision_lines(schema.decision),
@@ -26,6 +32,8 @@ def format_schema(schema: SchemaFile, *, comments: Sequence[str] = ()) -> str:
         "[columns]                  # a network reads them in this order, a pipeline by name",
     ]
     for attribute in schema.space.attributes:
+        doubts = (column_comments or {}).get(attribute.name, ())
+        lines += [f"# {plain(doubt)}" for doubt in doubts]
         pairs = _attribute_pairs(attribute) | _scaling_pairs(attribute.name, schema)
         lines.append(_column_line(attribute.name, pairs))
     lines += relation_lines(schema.relation)

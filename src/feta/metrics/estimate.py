@@ -41,7 +41,7 @@ class Estimate:
     def interval(self) -> tuple[float, float]:
         """The lower and the upper end."""
         if self.is_share:
-            return _wilson(self.value, len(self.influence))
+            return wilson(self.value, len(self.influence))
         reach = QUANTILE * self.error
         return max(self.at_least, self.value - reach), self.value + reach
 
@@ -67,7 +67,8 @@ def _rate(answers: Flags | Vector, members: Flags) -> Estimate:
     return Estimate(rate, np.where(members, numbers - rate, 0.0) / members.mean())
 
 
-def _wilson(share: float, n_people: int) -> tuple[float, float]:
+def wilson(share: float, n_people: int) -> tuple[float, float]:
+    """Return Wilson's interval of 95 % for a share of people."""
     squared = QUANTILE**2 / n_people
     center = (share + squared / 2) / (1 + squared)
     reach = np.sqrt(share * (1 - share) * squared + squared**2 / 4) / (1 + squared)

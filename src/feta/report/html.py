@@ -1,24 +1,26 @@
 """A report as one HTML page: no script, no external address, light and dark colors."""
 
+from collections import Counter
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import cache, partial
 from importlib.resources import files
 from typing import TYPE_CHECKING
 
-from feta.auditing.groups import Group
 from feta.auditing.report_data import ReportData
 from feta.auditing.section import ReportSection, shown_sections
 from feta.io.bad_rows import listed_kinds
 from feta.model import Model
+from feta.report.first_screen import facts
+from feta.report.group_rates import MIN_PEOPLE, GroupLine, group_lines, with_rates
 from feta.report.metric_frame import Disparity, disparities, installed
 from feta.report.picture import svg
+from feta.report.probabilities import likely_outcome, pair_probabilities
 from feta.report.proxy_words import proxy_lines
 from feta.report.template import environment, short
 from feta.report.words import (
     caveats,
     cell,
-    compared,
     duration,
     early_end,
     either,
@@ -42,8 +44,11 @@ MAX_COLUMNS = 200
 # Characters of a name or value.
 MAX_CHARACTERS = 120
 
-# Smaller groups have no ratio: one more or one less person would change it too much.
-MIN_PEOPLE_FOR_RATIO = 10
+# Characters of a line of the first screen: of names that were shortened before, and sentences.
+MAX_LINE = 2000
+
+# Cards that change the same attributes in the same direction; more would say the same.
+CARDS_OF_A_KIND = 2
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,24 +60,17 @@ class Card:
     shared: tuple[tuple[str, str], ...]
     decisions: tuple[str, str]
     margins: tuple[str, str]
+    probabilities: tuple[str, str] | None
     runtime: str
     replayed: bool | None
-
-
-@dataclass(frozen=True, slots=True)
-class GroupLine:
-    """One group in a table; ratios are relative to the group with the highest rate."""
-
-    name: str
-    group: Group
-    rates: tuple[float, float] | None = None  # favorable: by the model, fair
-    ratios: tuple[float, float] | None = None
+    reasons: tuple[str, ...]  # which other columns moved, and why
 
 
 def html(report: ReportData, sections: tuple[ReportSection, ...] = ()) -> str:
     """Render a report, with more sections at its end; the template escapes every name and value."""
     model, summary = report.model, report.summary
     words = words_for(model, report.source.unit)
+    now = datetime.now(UTC).strftime("%Y-%m-%d %H:%M UTC")
     picture, picture_of = report.picture or (None, None)
     return _template().render(
         report=report,
@@ -80,31 +78,36 @@ def html(report: ReportData, sections: tuple[ReportSection, ...] = ()) -> str:
         model=model,
         words=words,
         answer=headline(summary, words, partial=report.partial),
+        facts=list(facts(report, words, made=now)),
         question=question(report),
         rule=rule_words(model, report.source.unit),
         outcome_classes=outcome_class_words(report.source.outcome_classes),
         shared=[a for a in model.space.attributes if not model.space.is_sensitive(a)],
         max_columns=MAX_COLUMNS,
         cards=_cards(report, words),
+        likely=likely_outcome(model, words),
         violation=violation_sentence(summary, words),
         by_attribute={name: group_lines(report, name) for name in report.groups.by_attribute},
         intersections=_intersections(report),
         picture=picture,
         picture_of=picture_of,
         svg=svg,
-        notes=[*notes(summary, report.source.runtime), *source_notes(report.source.notes)],
+        notes=[
+            *notes(summary, report.source.runtime),
+            *source_notes(report.source.notes),
+        ],
         caveats=list(caveats(model)),
         proxies=[] if report.proxies is None else list(proxy_lines(report.proxies)),
         early_end=early_end(report),
-        compared=compared(report.source),
+        cards_of_a_kind=CARDS_OF_A_KIND,
         sections=shown_sections(report, sections),
         favorable=model.outcomes[1] if model.rule.two_sided else None,
         max_unanswered=MAX_UNANSWERED,
         bad_kinds=listed_kinds(report.bad_rows),
-        min_people=MIN_PEOPLE_FOR_RATIO,
+        min_people=MIN_PEOPLE,
         fairlearn=installed(),
         disparities=_disparities(report),
-        now=datetime.now(UTC).strftime("%Y-%m-%d %H:%M UTC"),
+        now=now,
         style=files("feta.report").joinpath("report.css").read_text(encoding="utf-8"),
     )
 
@@ -115,6 +118,7 @@ def _template() -> "Template":
     jinja.filters |= {
         "percent": _percent,
         "short": partial(short, most=MAX_CHARACTERS),
+        "line": partial(short, most=MAX_LINE),
         "long": partial(short, most=5 * MAX_CHARACTERS),
         "duration": duration,
     }
@@ -129,10 +133,15 @@ def question(report: ReportData) -> str:
     """Return the question that the audit answers about each person."""
     names = either(report.summary.attributes).replace(" or ", " and ")
     words = words_for(report.model, report.source.unit)
-    which = "any" if report.model.relation.complete else "plausible"
+    relation = report.model.relation
+    other = (
+        "every other column"
+        if relation.complete or relation.enclosing is not None
+        else "every column that does not move along, as stated above"
+    )
     return (
-        f"Does this person have {words.counterexample}? A counterpart is equal in every other "
-        f"column, and has {which} values of {names}."
+        f"Does this person have {words.counterexample}? A counterpart is equal in {other}, and has "
+        f"{relation.adjective or 'any'} values of {names}."
     )
 
 
@@ -146,56 +155,41 @@ def _disparities(report: ReportData) -> dict[str, list[Disparity]]:
     if not report.model.rule.two_sided:
         return {}
     results = {
-        name: disparities([group for _, group in report.groups.present(name)], MIN_PEOPLE_FOR_RATIO)
+        name: disparities([group for _, group in report.groups.present(name)], MIN_PEOPLE)
         for name in report.groups.by_attribute
     }
     return {name: rows for name, rows in results.items() if rows}
 
 
 def _cards(report: ReportData, words: RuleWords) -> list[Card]:
-    """Return the pairs side by side."""
-    model = report.model
+    """Return pairs side by side, without those that say the same as others."""
+    model, shown = report.model, Counter[tuple[object, ...]]()
+    probable = likely_outcome(model, words) is not None
     cards = []
     for view in report.pairs:
         before, after, changed = view.before, view.after, set(view.changed)
+        values = tuple((key, cell(before[key]), cell(after[key])) for key in view.changed)
+        kind, same = (view.changed, view.pair.decisions), (values, view.pair.decisions)
+        if shown[same] or shown[kind] == CARDS_OF_A_KIND:
+            continue
+        shown.update([kind, same])
         margins = view.pair.margins(model.rule).tolist()
         decisions = [model.outcomes[index] for index in view.pair.decisions] or ["", ""]
         name = f" ({view.name})" if view.name else ""
         cards.append(
             Card(
                 f"Row {view.finding.row + 1}{name}",
-                tuple((key, cell(before[key]), cell(after[key])) for key in view.changed),
+                values,
                 tuple((key, cell(before[key])) for key in before if key not in changed),
                 (decisions[0], decisions[1]),
                 (words.amount(margins[0]), words.amount(margins[1])),
+                pair_probabilities(model, view.pair) if probable else None,
                 view.finding.runtime,
                 view.finding.replayed,
+                model.relation.reasons(view.pair.person, view.pair.counterpart),
             )
         )
     return cards
-
-
-def group_lines(report: ReportData, attribute: str) -> list[GroupLine]:
-    """Return the groups of one attribute, with rates and ratios if the decision has two sides."""
-    return _with_rates(report, report.groups.present(attribute))
-
-
-def _with_rates(report: ReportData, groups: list[tuple[str, Group]]) -> list[GroupLine]:
-    if not report.model.rule.two_sided:
-        return [GroupLine(name, group) for name, group in groups]
-    rates = {
-        name: (group.share(group.decisions[1]), group.share(group.fair_decisions[1]))
-        for name, group in groups
-    }
-    large = [rates[name] for name, group in groups if group.decided >= MIN_PEOPLE_FOR_RATIO]
-    highest = [max((pair[side] for pair in large), default=0.0) for side in (0, 1)]
-    lines = []
-    for name, group in groups:
-        ratios = None
-        if group.decided >= MIN_PEOPLE_FOR_RATIO and all(highest):
-            ratios = (rates[name][0] / highest[0], rates[name][1] / highest[1])
-        lines.append(GroupLine(name, group, rates[name], ratios))
-    return lines
 
 
 def _intersections(report: ReportData) -> list[GroupLine]:
@@ -204,4 +198,4 @@ def _intersections(report: ReportData) -> list[GroupLine]:
         return []
     named = [(" · ".join(names), group) for names, group in report.groups.by_intersection.items()]
     largest = sorted(named, key=lambda item: (-item[1].people, item[0]))[:MAX_INTERSECTIONS]
-    return _with_rates(report, largest)
+    return with_rates(report, largest)

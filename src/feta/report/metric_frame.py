@@ -14,9 +14,9 @@ if TYPE_CHECKING:
 
 # The name of a metric in fairlearn, its description, and the label of the people that it is about.
 MEASURES: tuple[tuple[str, str, int | None], ...] = (
-    ("selection_rate", "favorable, of everybody", None),
-    ("true_positive_rate", "favorable, of those labeled favorable", 1),
-    ("false_positive_rate", "favorable, of those labeled unfavorable", 0),
+    ("selection_rate", "selection rate", None),
+    ("true_positive_rate", "true positive rate", 1),
+    ("false_positive_rate", "false positive rate", 0),
 )
 
 

@@ -49,8 +49,7 @@ def headline(summary: AuditSummary, words: RuleWords, *, partial: bool) -> Headl
         least = "at least " if summary.statuses["undecided"] or partial else ""
         strong = f"Unfair: {least}{unfair:,} of {people:,} people"
         verb = "has" if unfair == 1 else "have"
-        rate = f"; the counterexample rate (CE rate) is {summary.ce_rate:.1%}"
-        rest = f" {verb} {words.counterexample}{rate}."
+        rest = f" ({summary.ce_rate:.1%}) {verb} {words.counterexample}."
         return Headline("unfair", strong, rest)
     if summary.everyone_fair and not partial:
         who = "the 1 person" if people == 1 else f"each of the {people:,} people"
@@ -60,7 +59,9 @@ def headline(summary: AuditSummary, words: RuleWords, *, partial: bool) -> Headl
         names = either(summary.attributes)
         whatever = f", whatever their {names}"
         if summary.combined:
-            whatever = f", for every plausible combination of {names.replace(' or ', ' and ')}"
+            whatever = (
+                f", for every {summary.adjective} combination of {names.replace(' or ', ' and ')}"
+            )
         return Headline("fair", strong, f"{whatever}{counted}.")
     return Headline("undecided", "Undecided: ", _explain_undecided(summary, partial=partial))
 
@@ -199,24 +200,25 @@ def notes(summary: AuditSummary, runtime: str) -> Iterator[str]:
 
 
 def _plausible_words(summary: AuditSummary) -> Iterator[str]:
-    """State who cannot be compared, and whose own values are not plausible."""
+    """State who cannot be compared, and whose own values the relation does not admit."""
     if summary.mean_combinations is None:
         return
+    which = summary.adjective
     if summary.nobody:
         yield (
             f"Nobody to compare with: {summary.nobody:,} of {summary.people:,} people; at most one "
-            "combination of the sensitive values is plausible for their other columns. They are "
-            "not counted as fair."
+            f"combination of the sensitive values is {which} for their other columns. They are not "
+            "counted as fair."
         )
     if summary.implausible:
         yield (
-            f"Own values not plausible: {summary.implausible:,} of {summary.people:,} people. The "
-            "plausible people with the same other columns are compared instead. The decision of "
+            f"Own values not {which}: {summary.implausible:,} of {summary.people:,} people. The "
+            f"{which} people with the same other columns are compared instead. The decision of "
             f"{summary.own_differ:,} of them differs from the one that all of these get; they are "
             "undecided."
         )
     yield (
-        f"A person has {summary.mean_combinations:.1f} plausible combinations of the sensitive "
+        f"A person has {summary.mean_combinations:.1f} {which} combinations of the sensitive "
         "values on average."
     )
 
@@ -225,8 +227,9 @@ def figures(summary: AuditSummary, words: RuleWords) -> Iterator[str]:
     """State the rates, the gaps, and the cost of fair decisions."""
     yield from _decision_figures(summary)
     yield from _violation_figures(summary, words)
-    yield f"{words.flip[0]} {summary.flip_rate:.1%} {words.flip[1]}"
-    yield from _error_figures(summary, words)
+    if summary.decided:
+        yield f"{words.flip[0]} {summary.flip_rate:.1%} {words.flip[1]}"
+    yield from error_figures(summary, words)
 
 
 def _decision_figures(summary: AuditSummary) -> Iterator[str]:
@@ -263,7 +266,8 @@ def violation_sentence(summary: AuditSummary, words: RuleWords) -> str:
     return f"{words.violation} {mean} on average, {largest} at most."
 
 
-def _error_figures(summary: AuditSummary, words: RuleWords) -> Iterator[str]:
+def error_figures(summary: AuditSummary, words: RuleWords) -> Iterator[str]:
+    """State how often decisions, or how closely scores, agree with the labels."""
     people = f"({summary.labeled:,} labeled people)"
     if summary.accuracy is not None and summary.fair_accuracy is not None:
         yield (

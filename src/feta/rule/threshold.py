@@ -211,9 +211,11 @@ class Threshold(DecisionRule):
     def words(self, *, unit: str, log_odds: bool) -> RuleWords:
         """Return the words for results."""
         del unit
+        likely = int(self.favors == "above")
         if not log_odds:
-            return RuleWords()
+            return RuleWords(likely=likely)
         return RuleWords(
+            likely=likely,
             margin="score (log-odds)",
             violation="The scores (log-odds) of the worst pairs differ by",
         )

@@ -17,6 +17,7 @@ class RuleWords:
         "Fair decisions (feta predict) would change",
         "of the decisions.",
     )  # before and after the share of people
+    likely: int | None = None  # the outcome whose probability a link gives to a score
     digits: str = ".3g"
     unit: str = ""
 

@@ -29,6 +29,7 @@ from feta.serve.endpoints import (
     infer_many,
     reload,
 )
+from feta.serve.helper import ErrorInside
 from feta.serve.inference import metadata_of
 from feta.serve.keys import KeyFile, presented_key
 from feta.serve.openapi import openapi_of
@@ -86,6 +87,7 @@ def application(service: Service, keys: KeyFile | None = None) -> "Guard":
 
     @asynccontextmanager
     async def lifespan(_: Starlette) -> AsyncIterator[None]:
+        await asyncio.to_thread(service.helper.start)
         watchers = [asyncio.create_task(service.current.watch(service.limits))]
         if keys is not None:
             watchers.append(asyncio.create_task(keys.watch(service.limits)))
@@ -95,6 +97,7 @@ def application(service: Service, keys: KeyFile | None = None) -> "Guard":
             for watcher in watchers:
                 watcher.cancel()
             await asyncio.gather(*watchers, return_exceptions=True)
+            await asyncio.to_thread(service.helper.stop)
             if service.log is not None:
                 service.log.close()
 
@@ -287,6 +290,9 @@ class Guard:
             await refuse(noting, refusal)
         except ConnectionResetError:  # nobody waits for an answer
             status = 499
+        except ErrorInside as error:
+            logger.error("internal error: %s in\n%s", error.kind, error.where)
+            await respond(noting, HTTPStatus.INTERNAL_SERVER_ERROR, INTERNAL)
         except Exception as error:
             # The message of an exception may contain values of a person, so it is not logged.
             where = "".join(traceback.format_tb(error.__traceback__))

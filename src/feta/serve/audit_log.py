@@ -66,6 +66,20 @@ def _read_key(path: Path) -> bytes:
     )
 
 
+def log_entry(decided: DecidedPeople, *, client: str, key: bytes) -> bytes:
+    """Return the content of a line about the decisions of one request."""
+    shared = decided.people.take(decided.served.shared, axis=1)
+    return orjson.dumps(
+        {
+            "client": client,
+            "model": decided.served.digest,
+            "people": person_hashes(shared, key),
+            "decisions": decided.names,
+            "refused": len(decided.refused),
+        }
+    )
+
+
 @dataclass(slots=True)
 class AuditLog:
     """The log of one process, which only appends; each line is written at once."""
@@ -86,23 +100,17 @@ class AuditLog:
         descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_APPEND, 0o600)
         return cls(path, descriptor, key)
 
-    def entry(self, decided: DecidedPeople, *, client: str) -> dict[str, Any]:
-        """Return the content of a line about the decisions of one request."""
-        shared = decided.people.take(decided.served.shared, axis=1)
-        return {
-            "client": client,
-            "model": decided.served.digest,
-            "people": person_hashes(shared, self.key),
-            "decisions": decided.names,
-            "refused": len(decided.refused),
-        }
-
     def append(self, content: dict[str, Any]) -> None:
-        """Append one line that continues the chain; two threads must not do this at once.
+        """Append one line that continues the chain."""
+        self.append_entry(orjson.dumps(content))
+
+    def append_entry(self, entry: bytes) -> None:
+        """Append an object in JSON as one line; two threads must not do this at once.
 
         A line that does not fit on the disk is removed, and `OSError` is raised.
         """
-        line = orjson.dumps({"previous": self.previous, "time": round(time.time(), 3), **content})
+        start = b'{"previous":"%b","time":%.3f,' % (self.previous.encode(), time.time())
+        line = start + entry[1:]
         written = os.write(self.descriptor, line + b"\n")
         if written <= len(line):
             os.ftruncate(self.descriptor, self.size)

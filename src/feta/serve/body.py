@@ -62,6 +62,12 @@ def media_type(headers: Headers) -> bytes:
 
 async def read_body(receive: Receive, limits: ServiceLimits) -> bytes:
     """Read the body; raise if it is too long or too slow."""
+    parts = await read_parts(receive, limits)
+    return parts[0] if len(parts) == 1 else b"".join(parts)
+
+
+async def read_parts(receive: Receive, limits: ServiceLimits) -> list[bytes]:
+    """Read the body in parts, because joining a long one would delay other requests."""
     parts: list[bytes] = []
     size, more = 0, True
     try:
@@ -76,7 +82,7 @@ async def read_body(receive: Receive, limits: ServiceLimits) -> bytes:
                     raise _too_long(size, limits)
     except TimeoutError:
         raise _too_slow(limits) from None
-    return parts[0] if len(parts) == 1 else b"".join(parts)
+    return parts
 
 
 def parse_json(body: bytes) -> Any:  # noqa: ANN401 - JSON

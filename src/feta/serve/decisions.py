@@ -53,6 +53,16 @@ class DecidedPeople:
             tuple(one for part in parts for one in part.refused),
         )
 
+    def counts(self) -> dict[str, int]:
+        """Return the number of people by outcome; scores of a regression are one group."""
+        counts: dict[str, int] = {}
+        for name in self.names:
+            text = name if isinstance(name, str) else "(score)"
+            counts[text] = counts.get(text, 0) + 1
+        if self.refused:
+            counts["(refused)"] = len(self.refused)
+        return counts
+
     def single(self) -> dict[str, Any]:
         """Return the answer about one record; raise if it was refused."""
         if self.refused:

@@ -2,7 +2,6 @@
 
 import asyncio
 import logging
-from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from http import HTTPStatus
 from typing import Any
@@ -10,7 +9,6 @@ from typing import Any
 import orjson
 
 from feta.errors import FetaError
-from feta.serve.arrow import records_of_arrow
 from feta.serve.audit_log import AuditLog
 from feta.serve.body import (
     ARROW,
@@ -20,21 +18,20 @@ from feta.serve.body import (
     media_type,
     parse_json,
     read_body,
+    read_parts,
 )
-from feta.serve.decisions import DecidedPeople, check_number, decide_records
+from feta.serve.decisions import decide_records
+from feta.serve.helper import Helper
 from feta.serve.inference import infer
 from feta.serve.limits import ServiceLimits
+from feta.serve.long_work import Answer, Kind
 from feta.serve.metrics import Metrics
 from feta.serve.refusal import Refusal
 from feta.serve.reloading import CurrentModel
 from feta.serve.served import Served
 from feta.serve.slots import Slots
-from feta.serve.whatif import what_if
 
 logger = logging.getLogger("feta.serve")
-
-# People decided between two looks at the connection: whoever has gone needs no answer.
-CHUNK = 1000
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,24 +42,27 @@ class Service:
     limits: ServiceLimits
     metrics: Metrics
     slots: Slots
+    helper: Helper
     log: AuditLog | None = None
 
-    def entry(self, decided: DecidedPeople, client: str) -> dict[str, Any] | None:
-        """Return what is to be logged, if there is a log."""
-        return None if self.log is None else self.log.entry(decided, client=client)
+    @property
+    def log_key(self) -> bytes | None:
+        """The key of the log, if there is one."""
+        return None if self.log is None else self.log.key
 
-    def note(self, decided: DecidedPeople, entry: dict[str, Any] | None) -> None:
+    def noted(self, answer: Answer) -> bytes:
         """Log and count decisions before they are answered; only the event loop does this."""
-        if self.log is not None and entry is not None:
+        if self.log is not None and answer.entry is not None:
             try:
-                self.log.append(entry)
+                self.log.append_entry(answer.entry)
             except OSError as error:
                 logger.error("the log of decisions cannot be written: %s", error.strerror)
                 raise Refusal(
                     HTTPStatus.SERVICE_UNAVAILABLE,
                     "the decision is not answered, because it could not be logged; retry later",
                 ) from None
-        self.metrics.decided(decided)
+        self.metrics.decided(answer.counts)
+        return answer.content
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,23 +77,19 @@ class PostedRequest:
 
 async def decide(service: Service, request: PostedRequest) -> bytes:
     """Decide one record, a list of them, or an Arrow stream."""
-    kind = media_type(request.headers)
-    if _is_short(service, request) and kind != ARROW:
+    arrow = media_type(request.headers) == ARROW
+    kind = Kind.DECIDE_ARROW if arrow else Kind.DECIDE
+    if _is_short(service, request) and not arrow:
         with service.slots.short():
-            body = parse_json(await read_body(request.receive, service.limits))
+            content = await read_body(request.receive, service.limits)
+            body = parse_json(content)
             if isinstance(body, dict):
                 return _one(service, body, request.client)
         async with service.slots.long():
-            return await _in_thread(service, request, lambda: body)
+            return await _by_helper(service, request, kind, [content])
     async with service.slots.long():
-        content = await read_body(request.receive, service.limits)
-        return await _in_thread(service, request, lambda: _parse(service, content, kind))
-
-
-def _parse(service: Service, content: bytes, kind: bytes) -> Any:  # noqa: ANN401 - JSON
-    if kind != ARROW:
-        return parse_json(content)
-    return records_of_arrow(content, service.current.served.known, service.limits)
+        parts = await read_parts(request.receive, service.limits)
+        return await _by_helper(service, request, kind, parts)
 
 
 def _is_short(service: Service, request: PostedRequest) -> bool:
@@ -103,57 +99,24 @@ def _is_short(service: Service, request: PostedRequest) -> bool:
 
 def _one(service: Service, record: dict[str, Any], client: str) -> bytes:
     decided = decide_records(service.current.served, [record])
-    service.note(decided, service.entry(decided, client))
+    service.noted(Answer.about(decided, None, client, service.log_key))  # also if it is refused
     return orjson.dumps(decided.single())
 
 
-async def _in_thread(service: Service, request: PostedRequest, parse: Callable[[], Any]) -> bytes:
-    """Answer a long request outside the event loop, until its client has gone."""
+async def _by_helper(
+    service: Service, request: PostedRequest, kind: Kind, parts: list[bytes]
+) -> bytes:
+    """Answer a long request in the helper process, unless its client goes before."""
+    served = service.current.served
+    check_version(served, request.version)  # it may have changed while the body was read
     gone = asyncio.ensure_future(request.receive())
     try:
-        answer = await asyncio.to_thread(_many, service, request.client, parse, gone.done)
+        answer = await service.helper.ask(
+            kind, served, parts, request.client, gone=gone, limits=service.limits
+        )
     finally:
         gone.cancel()
-    service.note(answer.decided, answer.entry)
-    return answer.content
-
-
-@dataclass(frozen=True, slots=True)
-class Answer:
-    """An answer that is logged before it is sent."""
-
-    content: bytes
-    decided: DecidedPeople
-    entry: dict[str, Any] | None
-
-
-def _many(
-    service: Service, client: str, parse: Callable[[], Any], gone: Callable[[], bool]
-) -> Answer:
-    body = parse()
-    if not isinstance(body, dict | list):
-        raise Refusal(
-            HTTPStatus.BAD_REQUEST,
-            f"invalid body: got {type(body).__name__}; expected a record (an object of columns) "
-            "or a list of records",
-        )
-    records = [body] if isinstance(body, dict) else body
-    check_number(len(records))
-    decided = _in_chunks(service.current.served, records, gone)
-    content = decided.many(len(records)) if records is body else decided.single()
-    return Answer(orjson.dumps(content), decided, service.entry(decided, client))
-
-
-def _in_chunks(
-    served: Served, records: Sequence[object], gone: Callable[[], bool]
-) -> DecidedPeople:
-    parts: list[DecidedPeople] = []
-    for start in range(0, len(records), CHUNK):
-        if gone():
-            raise ConnectionResetError
-        part = decide_records(served, records[start : start + CHUNK])
-        parts.append(part.moved(start))
-    return DecidedPeople.joined(parts)
+    return service.noted(answer)
 
 
 async def infer_many(service: Service, request: PostedRequest) -> bytes:
@@ -162,20 +125,13 @@ async def infer_many(service: Service, request: PostedRequest) -> bytes:
     if _is_short(service, request):
         with service.slots.short():
             content = await read_body(request.receive, service.limits)
-            answer = _infer(service, content, request)
-    else:
-        async with service.slots.long():
-            content = await read_body(request.receive, service.limits)
-            answer = await asyncio.to_thread(_infer, service, content, request)
-    service.note(answer.decided, answer.entry)
-    return answer.content
-
-
-def _infer(service: Service, content: bytes, request: PostedRequest) -> Answer:
-    served = service.current.served
-    check_version(served, request.version)  # it may have changed while the body was read
-    answer, decided = infer(served, parse_json(content))
-    return Answer(orjson.dumps(answer), decided, service.entry(decided, request.client))
+            served = service.current.served
+            check_version(served, request.version)  # it may have changed meanwhile
+            answer, decided = infer(served, parse_json(content))
+        return service.noted(Answer.about(decided, answer, request.client, service.log_key))
+    async with service.slots.long():
+        parts = await read_parts(request.receive, service.limits)
+        return await _by_helper(service, request, Kind.INFER, parts)
 
 
 def check_version(served: Served, version: str | None) -> None:
@@ -193,9 +149,8 @@ async def decide_counterparts(service: Service, request: PostedRequest) -> bytes
     media_type(request.headers)
     declared_length(request.headers, service.limits)
     async with service.slots.long(exploring=True):
-        body = parse_json(await read_body(request.receive, service.limits))
-        answer = await asyncio.to_thread(what_if, service.current.served, body)
-        return orjson.dumps(answer)
+        parts = await read_parts(request.receive, service.limits)
+        return await _by_helper(service, request, Kind.WHAT_IF, parts)
 
 
 async def reload(service: Service, request: PostedRequest) -> bytes:

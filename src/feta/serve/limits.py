@@ -15,6 +15,7 @@ class ServiceLimits:
     exploring: int = 1  # what-ifs and reloads that are worked on
     waiting: int = 8  # long requests that wait for a slot
     open_requests: int = 256  # short requests in progress
+    long_seconds: float = 60.0  # until a process that does not answer is ended
     body_seconds: float = 10.0
     head_seconds: float = 10.0
     head_bytes: int = 16 * 2**10

@@ -7,8 +7,6 @@ from typing import Any
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, generate_latest
 from prometheus_client.multiprocess import MultiProcessCollector
 
-from feta.serve.decisions import DecidedPeople
-
 # Set for several processes: each writes its numbers into files of this folder.
 FOLDER = "PROMETHEUS_MULTIPROC_DIR"
 
@@ -54,14 +52,8 @@ class Metrics:
         self._child(self.requests, "requests", route, text).inc()
         self._child(self.seconds, "seconds", route).observe(seconds)
 
-    def decided(self, decided: DecidedPeople) -> None:
-        """Count people by outcome; scores of a regression are one group."""
-        counts: dict[str, int] = {}
-        for name in decided.names:
-            text = name if isinstance(name, str) else "(score)"
-            counts[text] = counts.get(text, 0) + 1
-        if decided.refused:
-            counts["(refused)"] = len(decided.refused)
+    def decided(self, counts: dict[str, int]) -> None:
+        """Count people by outcome."""
         for text, count in counts.items():
             self._child(self.people, "people", text).inc(count)
 

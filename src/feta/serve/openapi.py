@@ -31,7 +31,7 @@ REFUSALS = {
     "413": "The body or the list is too long",
     "415": "The content type is not supported",
     "422": "A value is invalid; `column` names it",
-    "503": "The service is busy, or cannot write its log; retry as Retry-After says",
+    "503": "The service is busy, cannot write its log, or restarts its helper; see Retry-After",
 }
 
 

@@ -31,6 +31,7 @@ class Served:
     name: str
     predictor: FairPredictor
     digest: str  # sha256 of the file
+    content: bytes = field(repr=False)  # of the file
     loaded: float = field(default_factory=time.time)
 
     @classmethod
@@ -42,11 +43,21 @@ class Served:
                 "with its schema and votes; write one with feta export MODEL --out model.feta"
             )
         try:
-            content = read_bytes(path)  # once: the file may be replaced at any time
-            predictor = FairPredictor.voting(*votes_of_bytes(content))
+            return cls.read(read_bytes(path), name)  # once: it may be replaced at any time
         except FetaError as error:
             raise NetworkError(f"{path}: {error}") from None
-        served = cls(name, predictor, hashlib.sha256(content).hexdigest())
+
+    @classmethod
+    def read(cls, content: bytes, name: str) -> "Served":
+        """Read the content of a file, and make first decisions."""
+        predictor = FairPredictor.voting(*votes_of_bytes(content))
+        if predictor.model.relation.reads_sensitive:
+            raise SchemaError(
+                "decisions by [consequences] are not served: they need the sensitive columns, "
+                "which the service never reads; expected another relation; use feta predict or "
+                "FairPredictor"
+            )
+        served = cls(name, predictor, hashlib.sha256(content).hexdigest(), content)
         served.warm_up()
         return served
 

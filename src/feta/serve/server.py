@@ -19,6 +19,7 @@ from uvicorn.supervisors import Multiprocess
 from feta.serve.application import Guard, application
 from feta.serve.audit_log import AuditLog
 from feta.serve.endpoints import Service
+from feta.serve.helper import Helper
 from feta.serve.http_protocol import LimitedHttp
 from feta.serve.keys import KeyFile
 from feta.serve.limits import LIMITS
@@ -56,7 +57,8 @@ def build(options: ServeOptions) -> Guard:
     current = CurrentModel.load(Path(options.model), options.name, metrics)
     log = None if options.log is None else AuditLog.open(Path(options.log))
     keys = None if options.key_file is None else KeyFile.read(Path(options.key_file))
-    return application(Service(current, LIMITS, metrics, Slots(LIMITS), log), keys)
+    helper = Helper(lambda: current.served, None if log is None else log.key)
+    return application(Service(current, LIMITS, metrics, Slots(LIMITS), helper, log), keys)
 
 
 def worker() -> Guard:

@@ -55,7 +55,7 @@ def test_groups_with_too_few_people_are_left_out() -> None:
     assert disparities([large, small], min_people=10) == []
     (selection, labeled) = disparities([large, large, small], min_people=10)
     assert (selection.differences, selection.ratios) == ((0.0, 0.0), (1.0, 1.0))
-    assert labeled.measure == "favorable, of those labeled favorable"
+    assert labeled.measure == "true positive rate"
 
 
 def test_without_labels_only_the_selection_rate_is_compared() -> None:
@@ -79,12 +79,12 @@ def test_the_annex_has_the_metrics_or_the_command_to_install_them(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     assert f"by fairlearn {metric_frame.installed()}" in page()
-    assert "favorable, of those labeled unfavorable" in page()
+    assert "false positive rate" in page()
 
     def absent(_: str) -> str:
         raise PackageNotFoundError
 
     monkeypatch.setattr(metric_frame, "version", absent)
     page_without_extra = page()
-    assert "favorable, of those labeled unfavorable" not in page_without_extra
+    assert "false positive rate" not in page_without_extra
     assert "pip install 'feta-fair[fairlearn]'" in page_without_extra

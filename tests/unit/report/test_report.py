@@ -258,7 +258,7 @@ def test_a_span_is_shown_by_two_counterparts(
     assert [SPACE.decode(end)["age"] for end in ends] == [18, 90]
     page = html(report)
     for words in (
-        "1 of 1 people has two counterparts whose scores differ by more than 70 p; the counter",
+        "1 of 1 people (100.0%) has two counterparts whose scores differ by more than 70 p.",
         "Does this person have two counterparts whose scores differ by more than 70 p? A counter",
         "the audit found two counterparts",
         "<th>lower score</th><th>higher score</th>",

@@ -98,8 +98,7 @@ class CountedRestricted(RestrictedRows):
 
     def _rows(self, person: Vector, ids: Counts) -> Matrix:
         if self.relation.enclosing is None:
-            rows = [self.relation.counterpart(person, int(number)) for number in ids]
-            return np.array(rows, dtype=np.float64).reshape(-1, len(person))
+            return self.relation.moved(person, ids)
         people = np.repeat(person[None, :], len(ids), axis=0)
         return Lattice(self.relation.axes).moved(people, ids)
 

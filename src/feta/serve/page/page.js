@@ -152,7 +152,7 @@ function showPair() {
   }
   const rows = pair.changed.map(({column, values}) => element("tr", {}, element("td", {}, title(column)), element("td", {}, element("b", {}, words(values[0]))), element("td", {}, element("b", {}, words(values[1])))));
   rows.push(element("tr", {class: "decision"}, element("td", {}, "decision"), element("td", {}, words(pair.decisions[0])), element("td", {}, words(pair.decisions[1]))));
-  const head = element("tr", {}, element("th", {}, ""), element("th", {scope: "col"}, "this person"), element("th", {scope: "col"}, "a counterpart"));
+  const head = element("tr", {}, element("td", {}, ""), element("th", {scope: "col"}, "this person"), element("th", {scope: "col"}, "a counterpart"));
   const sentence = `With ${list(pair.changed.map(({column, values}) => `${title(column)} ${words(values[1])} instead of ${words(values[0])}`))}, the decision would be ${pair.decisions[1]} instead of ${pair.decisions[0]}.`;
   byId("pair").replaceChildren(element("article", {}, element("p", {}, sentence), element("table", {}, element("thead", {}, head), element("tbody", {}, ...rows)),
     element("p", {class: "small"}, `All other columns are equal. The scores differ by ${pair.gap.toPrecision(4)}. ` + (answer.runtime === "safe" ? "Rounding in the model's own arithmetic cannot change this." : "Rounding in the model's own arithmetic could change this."))));
