@@ -48,9 +48,7 @@ class Trained:
     accuracy: float  # on the held-out part
 
 
-def train(
-    name: str, *, seed: int = 0, fold_number: int = 0, activation: str = "relu"
-) -> Trained:
+def train(name: str, *, seed: int = 0, fold_number: int = 0, activation: str = "relu") -> Trained:
     """Train three hidden layers of 16 on standardized numbers; validation selects the epoch."""
     dataset, grid = datasets.load(name), TRAINING[name]
     everyone = dataset.space.encode(dataset.frame)

@@ -58,7 +58,7 @@ ModelSpec random_model(Random& random, int number) {
         layer.weight = random.numbers(size_t(layer.inputs) * size_t(layer.outputs), 3.0 / inputs);
         layer.bias = random.numbers(size_t(layer.outputs), 0.5);
         layer.cancelled_magnitude.assign(size_t(layer.outputs), 0.0);
-        layer.activation = {2, 1, {0.0}, {0.0, 1.0}, {0.0, 0.0}};
+        layer.activation = {2, 1, {0.0}, {0.0, 1.0}, {0.0, 0.0}, {}};
         inputs = layer.outputs;
         spec.layers.push_back(std::move(layer));
     }

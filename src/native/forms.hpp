@@ -39,7 +39,7 @@ class Forms {
                 axis_magnitudes[n] += largest;
             }
         }
-        // Covers the rounding of these sums, and terms that are flushed to zero (lemma 22).
+        // Covers the rounding of these sums, and terms that are flushed to zero (lemma 24).
         const float flushed = float((net.axes + 2) * Format<float>::tiny / Format<float>::unit);
         for (float& magnitude : axis_magnitudes)
             magnitude = (magnitude + flushed) * upward<float>(net.axes);
@@ -183,7 +183,7 @@ class Forms {
         }
     }
 
-    // Return what the sum of both groups must be less than, rounded down (lemma 22).
+    // Return what the sum of both groups must be less than, rounded down (lemma 24).
     float bound_of_sums(int lane) const {
         const double constant = form.constants[lane], base = at_center[lane],
                      rest = limit - (constant + base),

@@ -83,7 +83,7 @@ template <class T> inline void Zonotope<T>::linear_form(V signs, const T* person
         out.active[size_t(l)] = n;
         store(&out.coefficients[size_t(l) * lanes], a);
     }
-    // Lemma 22.
+    // Lemma 24.
     const V rounding = T(gamma(Format<T>::unit, terms, kernel_extra_roundings)) *
                            (error_scale + evaluation + boxes + absolute<T>(constant)) *
                            T(backward_factor) +
