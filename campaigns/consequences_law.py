@@ -9,6 +9,7 @@ differ), with the equations, and with the equations and GPA -> LSAT, a chain.
 
 import argparse
 import time
+from collections import Counter
 from dataclasses import replace
 
 import numpy as np
@@ -24,10 +25,16 @@ from feta.cli.demo import train_model
 from feta.model import Model
 from feta.relation.consequences import Consequences
 from feta.relation.fitting import fit_equations, read_graph
-from feta.space.attribute import Integer, Levels
+from feta.space.attribute import Attribute, Integer, Levels
 from feta.space.feature_space import FeatureSpace
 
 BLOCK = 200
+
+# Attributes with more values have no groups in the output.
+MANY = 10
+
+# People to whom votes are fitted.
+FITTED = 1000
 
 GRAPHS = {
     "race, gender -> GPA, LSAT": "race, gender -> gpa; race, gender -> lsat",
@@ -50,15 +57,11 @@ def main() -> None:
     print(f"{n_left_out:,} of {len(frame):,} rows have other digits, and are left out")
     kept = np.flatnonzero(whole & exact)
     kept = np.sort(np.random.default_rng(0).permutation(kept)[: options.rows])
-    space = FeatureSpace(
-        tuple(
-            {
-                "lsat": Integer("lsat", 120, 184),
-                "gpa": Levels.spaced("gpa", 0, 5, step=0.01),
-            }.get(attribute.name, attribute)
-            for attribute in dataset.space.attributes
-        )
-    )
+    with_steps: dict[str, Attribute] = {
+        "lsat": Integer("lsat", 120, 184),
+        "gpa": Levels.spaced("gpa", 0, 5, step=0.01),
+    }
+    space = FeatureSpace(tuple(with_steps.get(one.name, one) for one in dataset.space.attributes))
     dataset = replace(
         dataset,
         space=space,
@@ -78,7 +81,7 @@ def main() -> None:
         relation = Consequences.of(space, *(one.entry for one in fitted))
         model = replace(plain, relation=relation, threshold=None)
         audit(model, people[others], labels[others], people[train], name)
-    finish({"audits": 3}, started)
+    finish(Counter({"audits": 3}), started)
 
 
 def audit(model: Model, people: Matrix, labels: Flags, known: Matrix, name: str) -> None:
@@ -94,7 +97,7 @@ def audit(model: Model, people: Matrix, labels: Flags, known: Matrix, name: str)
     print(f"    CE rate {summary.ce_rate:.1%}, alone {dict(summary.alone)}")
     print(f"    undecided {summary.statuses['undecided']}, nobody {summary.nobody}")
     print(f"    counterparts left out {1 - counts.mean() / model.relation.size:.2%}")
-    for attribute in ("race", "gender"):
+    for attribute in [axis.attribute.name for axis in model.relation.axes if len(axis) < MANY]:
         for group, members in results.groups.present(attribute):
             rate = members.unfair / members.people
             print(f"    CE rate, {attribute} {group}: {rate:.1%} of {members.people}")
@@ -105,7 +108,7 @@ def audit(model: Model, people: Matrix, labels: Flags, known: Matrix, name: str)
     own = model.decide(people)
     print(f"    equal majority: flips {(equal != own).mean():.1%}, ", end="")
     print(f"accuracy {(equal == labels).mean():.1%}")
-    fitted = feta.FairPredictor.fitted(model, known[:4000], vote="mean_score")
+    fitted = feta.FairPredictor.fitted(model, known[:FITTED], vote="mean_score")
     decided = fitted.decide(people)
     print(f"    mean score, fitted: flips {(decided != own).mean():.1%}, ", end="")
     print(f"accuracy {(decided == labels).mean():.1%}")

@@ -94,8 +94,9 @@ def _moved(relation: Relation, people: Matrix, chosen: Counts, rng: np.random.Ge
         return Lattice(relation.axes).moved(people[chosen], ids)
     rows = []
     for person in people[chosen]:
-        ids = relation.assignment_ids(person)
-        rows.append(relation.counterpart(person, int(ids[rng.integers(len(ids))])))
+        listed = relation.assignment_ids(person)
+        assert listed is not None  # the relation is not complete
+        rows.append(relation.counterpart(person, int(listed[rng.integers(len(listed))])))
     return np.array(rows)
 
 

@@ -30,6 +30,7 @@ from feta.scorer.network.builder import NetworkBuilder
 from feta.scorer.network.smooth.activation import Smooth
 from feta.vote.graded_ballot import GradedBallot
 from feta.vote.stored_votes import StoredVotes
+from feta_check import claims
 from feta_check.claims import check_claim
 from feta_check.model import Model as StoredModel
 from feta_check.model_file import ModelFile
@@ -247,6 +248,15 @@ def test_a_proof_of_another_form_is_false(tmp_path: Path, proof: object) -> None
     seal(folder, [claim | {"proof": proof}])
     assert check(folder) == 1
     assert check_with_javascript(folder) in (1, None)
+
+
+def test_a_tree_has_a_limit(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    folder = certify(tmp_path, Model(SPACE, hidden(), Threshold(-100.0)), PEOPLE[:1])
+    (claim,) = claims_of(folder)
+    for limit, code in ((4, 1), (5, 0), (6, 0)):
+        monkeypatch.setattr(claims, "MAX_NODES", limit)
+        seal(folder, [claim | {"proof": {"tree": [[0, 5], 0, [1, 1], 0, 0]}}])
+        assert check(folder) == code
 
 
 DAMAGED_CLAIMS: list[dict[str, object]] = [

@@ -216,10 +216,7 @@ class Consequences:
 
     @cached_property
     def fingerprint(self) -> str:
-        """A digest of the equations, in any order, and of the limits of the descendants.
-
-        The limits say which counterparts exist.
-        """
+        """A digest of the equations, in any order, and of what happens outside the domain."""
         entries = sorted(
             json.dumps(dict(one.entry), sort_keys=True, ensure_ascii=True) for one in self.equations
         )
