@@ -2,7 +2,7 @@
 
     python -m campaigns.links [--offline]
 
-It prints each address with the documents that name it, and what the server answered. Links inside the
+It prints each address with the documents that name it, and what the server answered. Links in the
 site are checked by the tests. Without a network, addresses are only listed. An address that is gone
 (404, 410) is wrong; servers that refuse programs are counted, not judged.
 """
