@@ -25,10 +25,11 @@ from feta.auditing.block import blocks_in_memory
 from feta.auditing.certify import Certification, CertifiedFacts
 from feta.cli.demo import train_model
 from feta.model import Model
-from feta_check.claims import ClaimChecker
+from feta_check.certificate import Certificate
+from feta_check.claims import check_claim
 from feta_check.model import Model as StoredModel
 from feta_check.model_file import ModelFile
-from feta_check.reading import Certificate, Refuted, Unchecked
+from feta_check.reading import Refuted, Unchecked
 
 # Limit of the check per claim, in seconds of processor time.
 SECONDS = 10.0
@@ -113,15 +114,15 @@ def check(folder: Path) -> str:
     """Re-prove a certificate; describe results and times."""
     started = time.process_time()
     certificate = Certificate(folder / "certificate.jsonl")
-    checker = ClaimChecker(StoredModel(ModelFile(folder / "model.feta")), SECONDS)
+    model = StoredModel(ModelFile(folder / "model.feta"))
     counts, pairs, seconds = Counter[str](), Counter[str](), dict[str, list[float]]()
     for claim in certificate.claims():
         before = time.process_time()
-        result = _result(checker, claim)
+        result = _result(model, claim)
         spent = time.process_time() - before
         counts[result] += 1
         if claim["verdict"] == "unfair":  # without the majority of all counterparts
-            pairs[_result(checker, claim | {"fair_decision": None})] += 1
+            pairs[_result(model, claim | {"fair_decision": None})] += 1
         seconds.setdefault(result, []).append(spent)
     times = ", ".join(
         f"{counts[result]} {result} in {np.median(part):.3g} s (median), at most {max(part):.3g} s"
@@ -130,9 +131,9 @@ def check(folder: Path) -> str:
     return f"check: {time.process_time() - started:.1f} s; {times}; pairs alone: {dict(pairs)}"
 
 
-def _result(checker: ClaimChecker, claim: dict[str, Any]) -> str:
+def _result(model: StoredModel, claim: dict[str, Any]) -> str:
     try:
-        return f"{checker.check(claim)} re-proved"
+        return f"{check_claim(model, claim, SECONDS)} re-proved"
     except Unchecked as error:
         return f"{claim['verdict']} not checked ({error})"
     except Refuted as error:

@@ -48,7 +48,7 @@ class Trained:
     accuracy: float  # on the held-out part
 
 
-def train(name: str, *, seed: int = 0, fold_number: int = 0) -> Trained:
+def train(name: str, *, seed: int = 0, fold_number: int = 0, activation: str = "relu") -> Trained:
     """Train three hidden layers of 16 on standardized numbers; validation selects the epoch."""
     dataset, grid = datasets.load(name), TRAINING[name]
     everyone = dataset.space.encode(dataset.frame)
@@ -56,6 +56,7 @@ def train(name: str, *, seed: int = 0, fold_number: int = 0) -> Trained:
     test = indices * FOLDS // len(everyone) == fold_number
     trainer = PlainTrainer(
         dataset.space,
+        activation=activation,
         learning_rates=grid.learning_rates,
         batch_sizes=grid.batch_sizes,
         epochs=grid.epochs,

@@ -32,11 +32,12 @@ from feta.auditing.block import blocks_in_memory
 from feta.auditing.certify import Certification, CertifiedFacts
 from feta.model import Model
 from feta.space.vote_weights import VoteWeights
-from feta_check.claims import ClaimChecker
+from feta_check.certificate import Certificate
+from feta_check.claims import check_claim
 from feta_check.model import Model as StoredModel
 from feta_check.model import check_header
 from feta_check.model_file import ModelFile
-from feta_check.reading import Certificate, Refuted, Unchecked, Unreadable, digest
+from feta_check.reading import Refuted, Unchecked, Unreadable, digest
 from tests import forest_cases
 from tests.strategies import EDGES, random_case
 
@@ -92,17 +93,16 @@ def check(folder: Path) -> Results:
         model = StoredModel(file)
         if digest(model.votes.json) != certificate.header["votes_sha256"]:
             return None
-        checker = ClaimChecker(model)
-        return {claim["row"]: _result(checker, claim) for claim in certificate.claims()}
+        return {claim["row"]: _result(model, claim) for claim in certificate.claims()}
     except (Unreadable, Refuted):
         return None
     except Unchecked:
         return {}
 
 
-def _result(checker: ClaimChecker, claim: dict[str, Any]) -> str:
+def _result(model: StoredModel, claim: dict[str, Any]) -> str:
     try:
-        checker.check(claim)
+        check_claim(model, claim)
     except Refuted:
         return "false"
     except Unchecked:

@@ -1,13 +1,14 @@
 """Mutation tests of `feta_check`: how many small faults do its tests notice?
 
-    python -m campaigns.checker_mutants [--mutants 300] [--seed 1]
+    python -m campaigns.checker_mutants [--mutants 300] [--seed 1] [--jobs 1] [--out outcomes.jsonl]
 
-cosmic-ray lists the mutants. Each one of a random sample is written to a copy of the package. Then
-a fork of this process, in which everything else is already imported, checks certificates whose
-claims the oracles have judged: those of `tests/certificates/test_random_models.py`. If the mutant
-gives another result than the package, or stops, it is killed. If not, the tests run, without Node,
-and must fail. A mutant that takes too much processor time is killed, too. `--only` repeats some
-mutants, by their numbers, with the tests only.
+cosmic-ray lists the mutants. Each one of a random sample is written to a copy of the package, and
+forks of this process, in which everything else is already imported, test it: first certificates
+whose claims the oracles have judged, those of `tests/certificates/test_random_models.py` and lies
+about them; then the unit tests that are about its file; then all other tests of certificates,
+without Node. The first step that fails kills it. A mutant that takes too much processor time is
+killed, too. With `--out`, an interrupted run is resumed. `--only` repeats some mutants, by their
+numbers.
 """
 
 import argparse
@@ -21,6 +22,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -30,24 +32,36 @@ import pytest
 from campaigns.mutants import ROOT, Mutant, Outcome, changed_lines, mutants_of, show
 
 PACKAGE = ROOT / "src" / "feta_check"
-TESTS = (
-    "test_files",
-    "test_claims",
-    "test_damaged_forests",
-    "test_ties",
-    "test_unknown",
-    "test_segments",
-    "test_random_models",
-)
+FOLDER = ROOT / "tests" / "certificates"
 
-# Modules that tests need, and that do not import the package.
-LOADED = ("feta", "feta.readers.sklearn", "tests.forest_cases", "tests.oracle", "tests.strategies")
+# The tests of each file, which run before the others, and those that run for these files only: the
+# random models are among the certificates.
+TESTS: dict[str, tuple[str, ...]] = {
+    "certificate.py": ("test_files", "test_limits"),
+    "claims.py": ("test_claims", "test_ties"),
+    "command.py": ("test_files", "test_receipts", "test_limits"),
+    "forest.py": ("test_damaged_forests",),
+    "means.py": ("test_claims",),
+    "model.py": ("test_unknown", "test_files"),
+    "model_file.py": ("test_files", "test_damaged_networks", "test_limits"),
+    "network.py": ("test_ties", "test_damaged_networks", "test_segments", "test_claims"),
+    "people.py": ("test_claims",),
+    "reading.py": ("test_files", "test_claims", "test_limits"),
+    "receipts.py": ("test_receipts",),
+    "rules.py": ("test_ties", "test_damaged_networks", "test_claims"),
+    "signatures.py": ("test_signatures", "test_ed25519"),
+}
+SEPARATE = ("test_canonical", "test_ed25519", "test_limits", "test_random_models")
 
-# Seconds of processor time of one run; the unchanged package needs less than a third.
-SECONDS = 90
+# Modules that tests need, with everything that they import; those of the package are forgotten.
+LOADED = ("campaigns.certificates", "campaigns.certificate_mutants", "feta.readers.sklearn", "json")
+FORGOTTEN = ("feta_check", "campaigns.certificate", "tests.certificates")
 
+# A step of a mutant may take so many times as long as that of the unchanged package, and so many
+# seconds at least, in processor time.
+SLOWER, MIN_SECONDS, MAX_SECONDS = 3, 6.0, 300.0
 
-# Seeds of the certificates that are checked before the tests run.
+# Seeds of the certificates that are checked.
 SEEDS = range(40)
 
 
@@ -57,37 +71,90 @@ def main() -> None:
     parser.add_argument("--mutants", type=int, default=300)
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--only", type=int, nargs="+", help="numbers of mutants")
-    parser.add_argument("--no-tests", action="store_true", help="check certificates only")
+    parser.add_argument(
+        "--out", type=Path, help="write outcomes, and resume from those in the file"
+    )
+    parser.add_argument("--jobs", type=int, default=1)
     options = parser.parse_args()
     for name in LOADED:
         importlib.import_module(name)
+    for name in [name for name in sys.modules if name.startswith(FORGOTTEN)]:
+        del sys.modules[name]
     everything = [mutant for path in sorted(PACKAGE.glob("*.py")) for mutant in mutants_of(path)]
     rng, started = np.random.default_rng(options.seed), time.monotonic()
     size = min(options.mutants, len(everything))
     chosen = [everything[index] for index in rng.choice(len(everything), size, replace=False)]
+    numbers = options.only or range(size)
     with tempfile.TemporaryDirectory(prefix="mutants_") as name:
         root = Path(name)
-        folder = root / "mutant" / "feta_check"
-        shutil.copytree(PACKAGE, folder, ignore=shutil.ignore_patterns("__pycache__"))
-        steps: list[Callable[[], int]] = [lambda: check_corpus(root)]
-        steps += [] if options.no_tests else [run_tests]
-        if any(
-            in_fork(folder, step) != "survived" for step in [lambda: write_corpus(root), *steps]
-        ):
+        path = options.out or root / "outcomes.jsonl"
+        known = {} if options.only else read_outcomes(path)
+        open_numbers = [number for number in numbers if str(chosen[number]) not in known]
+        limits = unchanged(copy_of_the_package(root / "unchanged"), root)
+        print(f"limits of the steps: {limits} s of processor time", file=sys.stderr, flush=True)
+        workers = []
+        for job in range(options.jobs):
+            folder = copy_of_the_package(root / str(job))
+            workers.append(os.fork())
+            if workers[-1] == 0:
+                for number in open_numbers[job :: options.jobs]:
+                    outcome = test(chosen[number], folder, root, limits)
+                    write_outcome(path, outcome)
+                    seconds, mutant = time.monotonic() - started, outcome.mutant
+                    words = f"{seconds:.0f} s: {number} {mutant.module}:{mutant.line}"
+                    print(f"{words} {outcome.result}", file=sys.stderr, flush=True)
+                os._exit(0)
+        for worker in workers:
+            os.waitpid(worker, 0)
+        outcomes = read_outcomes(path)
+        results = [outcomes[str(chosen[number])] for number in numbers]
+    show("feta_check", results, len(everything), time.monotonic() - started)
+
+
+def copy_of_the_package(root: Path) -> Path:
+    """Copy the package, where mutants are written."""
+    folder = root / "feta_check"
+    shutil.copytree(PACKAGE, folder, ignore=shutil.ignore_patterns("__pycache__"))
+    return folder
+
+
+def unchanged(folder: Path, root: Path) -> list[float]:
+    """Test the unchanged package; return limits of the processor time of each step."""
+    limits = []
+    for step in (lambda: write_corpus(root), *steps_of("", root)):
+        before = resource.getrusage(resource.RUSAGE_CHILDREN).ru_utime
+        if in_fork(folder, step, MAX_SECONDS) != "survived":
             raise SystemExit("the package fails without a mutant")
-        outcomes = []
-        for number in options.only or range(size):
-            mutant = chosen[number]
-            outcomes.append(test(mutant, folder, steps))
-            line = f"{number} {mutant.module}:{mutant.line} {outcomes[-1].result}"
-            print(line, file=sys.stderr, flush=True)
-            if outcomes[-1].result == "survived":
-                print(f"{line} {mutant.operator}\n{outcomes[-1].change}", flush=True)
-    show("feta_check", outcomes, len(everything), time.monotonic() - started)
+        spent = resource.getrusage(resource.RUSAGE_CHILDREN).ru_utime - before
+        limits.append(max(MIN_SECONDS, SLOWER * spent))
+    return [limits[1], limits[3], limits[3]]
 
 
-def test(mutant: Mutant, folder: Path, steps: list[Callable[[], int]]) -> Outcome:
-    """Write a mutant, check and test it, and undo it."""
+def read_outcomes(path: Path) -> dict[str, Outcome]:
+    """Read the outcomes of an interrupted run."""
+    if not path.exists():
+        return {}
+    entries = [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
+    found = [Outcome(**entry | {"mutant": Mutant(**entry["mutant"])}) for entry in entries]
+    return {str(outcome.mutant): outcome for outcome in found}
+
+
+def write_outcome(path: Path, outcome: Outcome) -> None:
+    """Add an outcome to the file."""
+    with path.open("a", encoding="utf-8") as stream:
+        stream.write(json.dumps(asdict(outcome)) + "\n")
+
+
+def steps_of(module: str, root: Path) -> list[Callable[[], int]]:
+    """Return the steps that test a mutant, the fastest first."""
+    first = TESTS.get(module, ())
+    everything = sorted(path.stem for path in FOLDER.glob("test_*.py"))
+    rest = tuple(name for name in everything if name not in (*first, *SEPARATE))
+    return [lambda: check_corpus(root), lambda: run_tests(first), lambda: run_tests(rest)]
+
+
+def test(mutant: Mutant, folder: Path, root: Path, limits: list[float]) -> Outcome:
+    """Write a mutant, test it, and undo it."""
     from cosmic_ray.mutating import mutate_code  # noqa: PLC0415 - only this campaign needs it
     from cosmic_ray.plugins import get_operator  # noqa: PLC0415
 
@@ -97,20 +164,21 @@ def test(mutant: Mutant, folder: Path, steps: list[Callable[[], int]]) -> Outcom
     assert mutated is not None, mutant
     path.write_text(mutated, encoding="utf-8")
     try:
-        results = (in_fork(folder, step) for step in steps)
+        steps = zip(steps_of(path.name, root), limits, strict=True)
+        results = (in_fork(folder, step, seconds) for step, seconds in steps)
         result = next((result for result in results if result != "survived"), "survived")
         return Outcome(mutant, result, changed_lines(original, mutated))
     finally:
         path.write_text(original, encoding="utf-8")
 
 
-def in_fork(folder: Path, step: Callable[[], int]) -> str:
+def in_fork(folder: Path, step: Callable[[], int], seconds: float) -> str:
     """Do a step in a fork, with the package in a folder; return what it made of it."""
     child = os.fork()
     if child == 0:
         code = 3
         with contextlib.suppress(BaseException):
-            resource.setrlimit(resource.RLIMIT_CPU, (SECONDS, SECONDS))
+            resource.setrlimit(resource.RLIMIT_CPU, (int(seconds), int(seconds)))
             resource.setrlimit(resource.RLIMIT_AS, (2**32, 2**32))
             finders = [f for f in sys.meta_path if "ScikitBuild" not in type(f).__name__]
             sys.meta_path[:] = finders
@@ -128,12 +196,12 @@ def in_fork(folder: Path, step: Callable[[], int]) -> str:
     return "survived" if os.WEXITSTATUS(status) == 0 else "killed"
 
 
-def run_tests() -> int:
-    """Run the tests of this process's package."""
-    tests = [str(ROOT / "tests" / "certificates" / f"{name}.py") for name in TESTS]
-    options = ["-q", "-x", "-p", "no:cacheprovider", "-p", "no:xdist"]
-    options += ["-W", "ignore::pytest.PytestAssertRewriteWarning"]  # modules are imported already
-    return int(pytest.main([*options, *tests]))
+def run_tests(names: tuple[str, ...]) -> int:
+    """Run tests of this process's package."""
+    if not names:
+        return 0
+    options = ["-q", "-x", "--assert=plain", "-p", "no:cacheprovider", "-p", "no:xdist"]
+    return int(pytest.main([*options, *(str(FOLDER / f"{name}.py") for name in names)]))
 
 
 def write_corpus(root: Path) -> int:
@@ -161,11 +229,17 @@ def write_corpus(root: Path) -> int:
         assert cases[-1][2] == dict.fromkeys(sealed.rows, "proved")
         add(sealed, 2)
         before = {path: path.read_bytes() for path in folder.iterdir()}
+        assert sealed.truth is not None
+        bounded, count = Sealed.read(folder, sealed.truth), int(np.prod(sealed.truth.sizes))
+        for claim in random_models.fair_claims(bounded):
+            claim |= {"verdict": "fair", "fair_decision": None, "proof": {"counterparts": count}}
+        bounded.write("bounds")
+        add(bounded, int(rng.integers(0, 4)))
         random_models.sealed_case(root / f"other{seed}", seed + 1000)
         for kind, mutate in MUTATIONS.items():
             for path, content in before.items():
                 path.write_bytes(content)
-            lie = Sealed.read(folder, sealed.truth)  # type: ignore[arg-type]  # it has a truth
+            lie = Sealed.read(folder, sealed.truth)
             mutate(rng, lie, root / f"other{seed}")
             lie.write(kind)
             add(lie, 2**20)

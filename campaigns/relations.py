@@ -20,24 +20,30 @@ import numpy as np
 
 import feta
 from campaigns.result import finish
+from feta.api import verify_many
 from feta.arrays import Vector
 from feta.checker.prove import prove
 from feta.model import Model
+from feta.relation.consequences import Consequences
 from feta.relation.constrained import Constrained
 from feta.relation.constraints import read_constraints
 from feta.relation.similar import Similar
 from feta.rule import Argmax, Rule, Threshold, Tolerance
+from feta.scorer.network.separated import SeparatedNetwork
 from feta.space.attribute import Integer, Levels, Real
 from feta.space.feature_space import FeatureSpace
 from feta.space.vote_weights import VoteWeights
 from tests import oracle
+from tests.causal_cases import NaiveCauses, random_causal_space, random_equations
 from tests.relation_cases import NaiveConstraints, random_constraints, similar_rows
 from tests.strategies import (
     EDGES,
     random_case,
     random_network,
     random_person,
+    random_rule,
     random_threshold,
+    random_weights,
 )
 
 ENGINES = ("lattice", "exhaustive")
@@ -57,8 +63,80 @@ def wrong_constrained(rng: np.random.Generator, engine: str) -> list[str]:
     for person in people:
         related = naive.counterparts(model, person)
         wrong += wrong_verdicts(model, person, related, engine)
-        wrong += wrong_votes(model, person, related, case.weights, engine, naive=naive)
+        others = oracle.counterparts(model, person)
+        wrong += wrong_votes(
+            model,
+            person,
+            related,
+            case.weights,
+            engine,
+            all_if_none=naive.all_if_none,
+            others=others,
+        )
     return wrong + wrong_relation(model, people[0], naive)
+
+
+def wrong_consequences(rng: np.random.Generator, engine: str) -> list[str]:
+    """Draw a model with a causal model, and name every wrong answer about one person."""
+    sums = bool(rng.random() < 0.5)
+    space = random_causal_space(rng, sums=sums)
+    entries, outside, naive = random_equations(rng, space, sums=sums)
+    relation = Consequences.of(space, *entries, outside=outside)
+    rule = random_rule(rng)
+    network = random_network(rng, space, rule.outputs, plain=bool(rng.random() < 0.7))
+    if sums:  # a table of a descendant is no sum
+        network = replace(network, first=replace(network.first, tables=()))
+    person = random_person(rng, space)
+    related = naive.counterparts(person)
+    rows = [row for _, row in related]
+    plain = Model(space, network, rule)
+    if isinstance(rule, Threshold) and rng.random() < 0.6:  # at a score, or next to one
+        score = float(oracle.score(plain, rows[rng.integers(len(rows))]))
+        value = score if rng.random() < 0.5 else float(np.nextafter(score, rng.choice([-9e9, 9e9])))
+        rule = replace(rule, value=value)
+    by_sums = isinstance(network.restrict(relation), SeparatedNetwork)
+    engine = engine if by_sums else "exhaustive"
+    wrong = [f"people: by {'sums' if by_sums else 'rows'}, {engine}"]
+    wrong += _wrong_counterparts(relation, person, rows, naive)
+    if not relation.has_key:
+        if isinstance(rule, Tolerance):
+            return [*wrong, "rules: tolerance without a key"]
+        model = Model(space, network, rule, relation=relation)
+        return wrong + wrong_verdicts(model, person, related, engine)
+    model = Model(space, network, rule, relation=relation)
+    wrong += wrong_verdicts(model, person, related, engine)
+    if len(rows) > 1:
+        found = verify_many([feta.WorstAt(model, row) for row in rows], engine=engine)
+        for row, verdict in zip(rows, found, strict=True):
+            if isinstance(verdict, feta.Fair) != _is_fair(model, row, rows):
+                wrong.append(f"WRONG: {verdict} among several people")
+    weights = random_weights(rng, Model(space, network, rule))
+    return wrong + wrong_votes(
+        model, person, related, weights, engine, all_if_none=False, others=rows
+    )
+
+
+def _wrong_counterparts(
+    relation: Consequences, person: Vector, rows: list[Vector], naive: NaiveCauses
+) -> list[str]:
+    """Compare lists, keys and related people with the definition."""
+    wrong = []
+    listed = np.concatenate([np.zeros((0, len(person))), *relation.counterparts(person)])
+    if {row.tobytes() for row in listed} != {row.tobytes() for row in rows}:
+        wrong.append("WRONG: listed counterparts")
+    if len(listed) != len(rows) or relation.count(person) != len(rows):
+        wrong.append("WRONG: number of counterparts")
+    for other in [*rows[:6], *naive.strangers(person)]:
+        expected = any((row == other).all() for row in rows)
+        if relation.related(person, other) != expected:
+            wrong.append("WRONG: related people")
+        if relation.has_key and relation.related(other, person) != expected:
+            wrong.append("WRONG: not symmetric")
+    if not relation.related(person, person):
+        wrong.append("WRONG: not reflexive")
+    if relation.has_key and len(set(relation.keys(np.array(rows)))) != 1:
+        wrong.append("WRONG: not transitive")
+    return wrong
 
 
 def wrong_verdicts(
@@ -117,14 +195,15 @@ def wrong_votes(  # noqa: C901 - one case after the other
     weights: VoteWeights | None,
     engine: str,
     *,
-    naive: NaiveConstraints,
+    all_if_none: bool,
+    others: list[Vector],
 ) -> list[str]:
     """Compare counts and fair decisions, with and without weights."""
     wrong = []
     people = person[None, :]
     for chosen in {None, weights}:
         votes = [(oracle.votes_of(n, chosen), row) for n, row in related]
-        if naive.all_if_none and not sum(vote for vote, _ in votes):
+        if all_if_none and not sum(vote for vote, _ in votes):
             everybody = enumerate(oracle.counterparts(model, person))
             votes = [(oracle.votes_of(n, chosen), row) for n, row in everybody]
         votes = [(vote, row) for vote, row in votes if vote]
@@ -143,8 +222,7 @@ def wrong_votes(  # noqa: C901 - one case after the other
             wrong.append(f"WRONG: fair decision {found}")
         if model.rule.outputs == 1 and votes:
             wrong += _wrong_mean(model, person, votes, chosen, engine)
-        others = np.array(oracle.counterparts(model, person))
-        if set(predictor.decide(others).tolist()) != {found}:
+        if set(predictor.decide(np.array(others)).tolist()) != {found}:
             wrong.append("WRONG: fair decisions differ within a class")
     if not isinstance(model.rule, Tolerance):
         counts = feta.tally(model, people, engine=engine).by_class[0].tolist()
@@ -277,6 +355,7 @@ def _wrong_real(rng: np.random.Generator, space: FeatureSpace, size: float) -> l
 
 KINDS: dict[str, Callable[[np.random.Generator, str], list[str]]] = {
     "constrained": wrong_constrained,
+    "consequences": wrong_consequences,
     "similar": wrong_similar,
 }
 

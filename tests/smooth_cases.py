@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from flint import arb, ctx
 
-from feta import FeatureSpace, Model, Network
+from feta import Argmax, FeatureSpace, Model, Network, Tolerance
 from feta.scorer.network.activation import leaky_relu, relu
 from feta.scorer.network.smooth.activation import FACTS, Smooth
 from feta.space.attribute import Categorical, Integer, Real
@@ -26,6 +26,16 @@ SPACE = FeatureSpace(
         Categorical("sex", ("f", "m", "x"), sensitive=True),
         Real("income", -3.0, 3.0),
         Integer("debts", 0, 4),
+    )
+)
+
+# So many counterparts that the kernel bounds nodes before it scores points: 2,400.
+WIDE_SPACE = FeatureSpace(
+    (
+        Integer("age", 0, 99, sensitive=True),
+        Categorical("sex", ("f", "m", "x"), sensitive=True),
+        Categorical("region", tuple("abcdefgh"), sensitive=True),
+        Real("income", -3.0, 3.0),
     )
 )
 
@@ -123,6 +133,42 @@ def random_case(rng: np.random.Generator, *, edge: bool, people: int = 2) -> Smo
     shift = float(rng.choice([0.0, 1e-16, -1e-15, 1e-13, -1e-12])) if edge else rng.normal() / 10
     model = Model(SPACE, network, threshold=score + shift)
     return SmoothCase(model, *listed, functions, drawn)
+
+
+def wide_case(
+    rng: np.random.Generator, *, edge: bool, people: int = 3
+) -> tuple[Model, np.ndarray[tuple[int, int], np.dtype[np.float64]]]:
+    """Draw a network over a large lattice and people; the rule may have classes or a tolerance."""
+    outputs = int(rng.choice([1, 1, 1, 3]))
+    widths = [WIDE_SPACE.width, *rng.integers(3, 17, rng.integers(1, 4)).tolist(), outputs]
+    scale = float(rng.choice([0.3, 1.0, 3.0]))
+    weights = [
+        rng.normal(size=shape) * scale / np.sqrt(shape[1] / 4)
+        for shape in zip(widths[1:], widths, strict=False)
+    ]
+    weights[0][:, 0] /= 40  # ages are large
+    biases = [rng.normal(size=len(weight)) for weight in weights]
+    network = Network.from_layers(
+        list(zip(weights, biases, strict=True)),
+        activation=[_activation(*_random_function(rng)) for _ in widths[2:]],
+        source=str(rng.choice(["float32", "float64"])),
+    )
+    encoded = np.zeros((people, WIDE_SPACE.width))
+    encoded[:, 0] = rng.integers(0, 100, people)
+    encoded[np.arange(people), 1 + rng.integers(0, 3, people)] = 1
+    encoded[np.arange(people), 4 + rng.integers(0, 8, people)] = 1
+    encoded[:, -1] = np.clip(rng.normal(size=people), -3, 3)
+    if outputs > 1:
+        return Model(WIDE_SPACE, network, rule=Argmax(("a", "b", "c"))), encoded
+    ids = rng.integers(WIDE_SPACE.lattice.size, size=40)
+    scores = network(np.array(WIDE_SPACE.lattice.moved(np.repeat(encoded[:1], 40, axis=0), ids)))
+    if rng.random() < 0.2:
+        span = float(scores.max() - scores.min()) + 1e-3
+        return Model(
+            WIDE_SPACE, network, rule=Tolerance(span * float(rng.uniform(0.5, 2)))
+        ), encoded
+    shift = float(rng.choice([0.0, 1e-16, -1e-15, 1e-13, -1e-12])) if edge else 0.05
+    return Model(WIDE_SPACE, network, threshold=float(scores[0, 0]) + shift), encoded
 
 
 def _random_function(rng: np.random.Generator) -> tuple[str, float]:

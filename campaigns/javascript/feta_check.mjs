@@ -430,7 +430,7 @@ function readNetwork(model, space) {
     return { breaks, tilts, starts, weight, bias: vector(model, `layer${index}.bias`) };
   });
   let width = bias.length;
-  if (slopes.length !== width || slopes.some((row) => row.length !== space.width)) throw new Unreadable("shapes");
+  if (!width || slopes.length !== width || slopes.some((row) => row.length !== space.width)) throw new Unreadable("shapes");
   for (const [index, { column, numbers, rows }] of tables.entries()) {
     const known = Number.isInteger(column) && column >= 0 && column < space.width;
     if (!known || tables.findIndex((table) => table.column === column) < index) throw new Unreadable("tables");
@@ -447,6 +447,7 @@ function readNetwork(model, space) {
     }));
     if (layer.weight.some((row) => row.length !== width) || layer.weight.length !== layer.bias.length) throw new Unreadable("shapes");
     width = layer.bias.length;
+    if (!width) throw new Unreadable("shapes");
   }
   const score = (row) => {
     let values = slopes.map((weights, neuron) => dot(weights, row, bias[neuron]));
@@ -549,11 +550,20 @@ function hexFloat(text) {
   return reduced([match[1] ? -m : m, Number(match[4]) - 4 * digits.length]);
 }
 
-function readVotes(model) {
+function checkWeights([ids, counts], size) {
+  const whole = [...ids, ...counts].every((number) => typeof number === "bigint");
+  if (!whole || !ids.length || ids.length !== counts.length || new Set(ids).size !== ids.length) throw new Unreadable("vote weights");
+  if (ids.some((id) => id < 0n || id >= BigInt(size)) || counts.some((number) => number <= 0n)) throw new Unreadable("vote weights");
+}
+
+function readVotes(model, space) {
   const entry = model.description.votes;
   const votes = { vote: entry?.vote ?? "majority", level: null, weights: null, ballot: null };
   if (entry && entry.level !== null) votes.level = hexFloat(entry.level);
-  if (entry?.weighted) votes.weights = [array(model, "votes.assignment_ids", 1).numbers, array(model, "votes.votes", 1).numbers];
+  if (entry?.weighted) {
+    votes.weights = [array(model, "votes.assignment_ids", 1).numbers, array(model, "votes.votes", 1).numbers];
+    checkWeights(votes.weights, space.axes.reduce((size, { count }) => size * count, 1));
+  }
   if (entry?.graded) votes.ballot = [vector(model, "votes.thresholds"), array(model, "votes.grades", 1).numbers];
   const text = canonical({
     ballot: votes.ballot && [votes.ballot[0].map(textOf), votes.ballot[1]],
@@ -703,7 +713,7 @@ function readAll(model) {
   const space = readSpace(description.space);
   const scorer = "forest" in description ? readForest(model) : readNetwork(model, space);
   const rule = readRule(description.rule, scorer.denominator);
-  return { space, scorer, rule, votes: readVotes(model) };
+  return { space, scorer, rule, votes: readVotes(model, space) };
 }
 
 function checkFolder(folder) {

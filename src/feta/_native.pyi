@@ -59,6 +59,25 @@ class Tree:
 class MeanVote: ...
 
 @final
+class Smooth:
+    """A smooth function; spec.hpp describes its arrays and errors."""
+
+    single_error: float
+    double_error: float
+    window_error: float
+    source_error: float
+    steepest: float
+    lift: float
+    largest_term: float
+    def __init__(self) -> None: ...
+    def set_cells(
+        self, inner: float, first32: int, first64: int, single: Doubles, doubles: Doubles, /
+    ) -> None: ...
+    def set_windows(
+        self, windows: Doubles, reach: float, first_slope: float, slope_step: float, /
+    ) -> None: ...
+
+@final
 class Kernel:
     def __init__(self, bias: Doubles, cancelled_magnitude: Doubles, columns: int, /) -> None: ...
     def add_axis(self, terms: Doubles, magnitudes: Doubles, /) -> None: ...
@@ -79,6 +98,15 @@ class Kernel:
         breaks: Doubles,
         slopes: Doubles,
         intercepts: Doubles,
+        weight: Doubles,
+        bias: Doubles,
+        cancelled_magnitude: Doubles,
+        /,
+    ) -> None: ...
+    def add_smooth_layer(
+        self,
+        smooth: Smooth,
+        on: Flags,
         weight: Doubles,
         bias: Doubles,
         cancelled_magnitude: Doubles,

@@ -3,6 +3,7 @@
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import Literal
 
 import numpy as np
 
@@ -85,7 +86,7 @@ def verify_many(
         row: Unknown(reason) for row, reason in enumerate(reasons) if reason is not None
     }
     for rows in _rows_by_model(queries, verdicts).values():
-        if any(queries[row].model.relation.local(queries[row].person) for row in rows):
+        if not queries[rows[0]].model.relation.has_key:
             verdicts |= {row: verify(queries[row], engine=engine, budget=budget) for row in rows}
             continue
         asked = [queries[row] for row in rows]
@@ -280,13 +281,18 @@ def tally(
     (51, 22, 0)
     """
     people = np.asarray(people, dtype=np.float64)
-    model.space.check(people, sensitive="ignore")
+    model.space.check(people, sensitive=_sensitive(model))
     if model.rule.tolerance is not None:
         raise EngineError(
             "invalid rule: got a Tolerance; expected a rule that makes decisions; use feta.spread "
             "for a regression model"
         )
     return choose(CountOf(model), engine).tally(model, people, budget, until="all")
+
+
+def _sensitive(model: Model) -> Literal["check", "ignore"]:
+    """Return how rows are checked: noise is recovered from the sensitive columns."""
+    return "check" if model.relation.reads_sensitive else "ignore"
 
 
 def spread(
@@ -318,7 +324,7 @@ def spread(
     ([5900.0], [7200.0])
     """
     people = np.asarray(people, dtype=np.float64)
-    model.space.check(people, sensitive="ignore")
+    model.space.check(people, sensitive=_sensitive(model))
     if model.scorer.outputs != 1:
         raise EngineError(
             f"wrong number of network outputs: got {model.scorer.outputs}; expected 1 for a spread"

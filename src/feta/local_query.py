@@ -16,14 +16,15 @@ MAX_CACHED = 32
 
 def local_query(query: PersonQuery) -> PersonQuery:
     """Return the same question with the default relation over the person's own space."""
-    if query.model.relation.local(query.person) is None:
-        return query
-    if query.model.rule.tolerance is not None:
+    relation = query.model.relation
+    if query.model.rule.tolerance is not None and not relation.has_key:
         raise EngineError(
             "similar people are not compared by a tolerance: got a Tolerance, which holds for any "
-            "two counterparts, and the relation Similar, in which two counterparts of a person may "
-            "not be related; expected a rule with decisions"
+            f"two counterparts, and the relation {type(relation).__name__}, in which two "
+            "counterparts of a person may not be related; expected a rule with decisions"
         )
+    if relation.local(query.person) is None:
+        return query
     return type(query)(_local_model(query.model, query.person.tobytes()), query.person)
 
 

@@ -149,7 +149,8 @@ def _find_obstacle(model: Model, wider: Wider) -> tuple[str, str]:
     If there is none, return the column with the largest limit, and no reason.
     """
     for name, low, high in wider:
-        reason = model.scorer.obstacle(_column(model, name), low, high)
+        reason = model.relation.obstacle(name)
+        reason = reason or model.scorer.obstacle(_column(model, name), low, high)
         if reason:
             return name, reason
     return max(wider, key=lambda limits: max(-limits[1], limits[2]))[0], ""

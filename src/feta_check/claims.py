@@ -4,42 +4,31 @@ import time
 from collections.abc import Iterator
 from fractions import Fraction
 from itertools import chain
-from math import prod
+from math import inf, prod
 from typing import Any
 
 from feta_check.model import Model
 from feta_check.people import Box, Column
-from feta_check.reading import Number, Refuted, Unchecked, describe, exact, holds, nearest
+from feta_check.reading import Refuted, Unchecked, describe, exact, exact_text, holds, nearest
 from feta_check.rules import Rule, Scores
 
 MAX_COUNTERPARTS, MAX_NODES = 2**20, 100_000
-COMMON = {"id", "row", "salt", "verdict"}
-DECIDED = COMMON | {"person", "decision", "fair_decision"}
-FIELDS = {
-    "fair": DECIDED | {"proof"},
-    "unfair": DECIDED | {"pair"},
-    "undecided": DECIDED | {"reason"},
-    "not audited": COMMON | {"reason"},
-}
+COMMON, DECIDED = {"id", "row", "salt", "verdict"}, {"person", "decision", "fair_decision"}
+EVIDENCE = {"fair": "proof", "unfair": "pair", "undecided": "reason", "not audited": "reason"}
 
 
-class ClaimChecker:
-    """Checks the claims about the people of one model."""
-
-    def __init__(self, model: Model, seconds: float = float("inf")) -> None:
-        self.model, self.seconds = model, seconds
-
-    def check(self, claim: dict[str, Any]) -> str:
-        """Return what was proved; raise `Refuted` or `Unchecked`."""
-        with describe("the claim is malformed", Refuted):
-            verdict, texts = str(claim["verdict"]), [claim["id"], claim["salt"]]
-            holds(claim.keys() == FIELDS[verdict], "the claim has unknown or missing fields")
-            valid = all(type(text) is str for text in texts) and len(texts[1]) == 32
-            holds(valid, "the claim has an invalid id or salt")
-            if verdict == "not audited":
-                return "no claim"
-            Person(self.model, claim, time.process_time() + self.seconds).check()
-        return verdict if verdict != "undecided" else "no verdict claimed"
+def check_claim(model: Model, claim: dict[str, Any], seconds: float = inf) -> str:
+    """Return what was proved; raise `Refuted` or `Unchecked`."""
+    with describe("the claim is malformed", Refuted):
+        verdict, salt = str(claim["verdict"]), claim["salt"]
+        fields = COMMON | {EVIDENCE[verdict]} | (DECIDED if verdict != "not audited" else set())
+        holds(claim.keys() == fields, "the claim has unknown or missing fields")
+        valid = type(claim["id"]) is type(salt) is str and len(salt) == 32
+        holds(valid, "the claim has an invalid id or salt")
+        if verdict == "not audited":
+            return "no claim"
+        Person(model, claim, time.process_time() + seconds).check()
+    return verdict if verdict != "undecided" else "no verdict claimed"
 
 
 class Person:
@@ -47,13 +36,13 @@ class Person:
 
     def __init__(self, model: Model, claim: dict[str, Any], deadline: float) -> None:
         self.claim, self.deadline, self.votes = claim, deadline, model.votes
-        self.space = space = model.space
-        cells = list(zip(space.raw, space.values(space.raw, claim["person"]), strict=True))
-        self.own = [axis.index(value) for axis, value in cells if axis in space.axes]
-        shared = [space.codes(*cell) for cell in cells if cell[0] not in space.axes]
+        self.space, columns = model.space, model.space.raw
+        cells = dict(zip(columns, self.space.values(columns, claim["person"]), strict=True))
+        self.own = [axis.index(cells.pop(axis)) for axis in self.space.axes]
+        shared = [column.codes(value) for column, value in cells.items()]
         self.counterparts = model.scorer.restrict(dict(chain(*shared)))
         self.rule = Rule(model.rule.entry, self.counterparts.unit)
-        self.whole: Box = [(0, axis.count - 1) for axis in space.axes]
+        self.whole: Box = [(0, axis.count - 1) for axis in self.space.axes]
 
     def check(self) -> None:
         """Raise unless the claim was proved."""
@@ -76,29 +65,21 @@ class Person:
     def _compare(self, what: str, true: int | Fraction) -> None:
         """Compare a decision, or a score as an exact text; null claims nothing."""
         stated = self.claim[what]
-        if stated is not None and self.rule.regression:
-            holds(exact(stated) == nearest(true), f"the {what} is another one")
-        elif stated is not None:
-            holds(type(stated) is int and stated == true, f"the {what} is another one")
+        if stated is not None:
+            known = exact_text(nearest(true)) if self.rule.regression else true
+            same = type(stated) is type(known) and stated == known
+            holds(same, f"the {what} is another one")
 
     def _check_pair(self, people: list[Any], scores: list[Any]) -> None:
-        holds(type(people) is type(scores) is list, "the pair is malformed")
-        ends = [
-            list(map(Column.index, self.space.axes, self.space.values(self.space.axes, cells)))
-            for cells in people
-        ]
-        first, second = true = [self.counterparts.scores(indices) for indices in ends]
-        unit = self.rule.unit * self.counterparts.denominator
-        for stated, computed in zip(scores, true, strict=True):
-            same = type(stated) is list and [exact(text) / unit for text in stated] == computed
-            holds(same, "a person of the pair has other scores")
-        if self.rule.regression:
-            apart = abs(first[0] - second[0]) > self.rule.level
-            holds(apart, "the scores of the pair are within the tolerance")
-        else:
-            holds(ends[0] == self.own, "the pair does not begin with the person")
-            differ = self.rule.decide(first) != self.rule.decide(second)
-            holds(differ, "the pair gets the same decision")
+        axes, unit = self.space.axes, self.rule.unit * self.counterparts.denominator
+        ends = [list(map(Column.index, axes, self.space.values(axes, cells))) for cells in people]
+        own = self.rule.regression or ends[0] == self.own
+        holds(own and len(ends) == 2, "the pair does not begin with the person")
+        found = [self.counterparts.scores(indices) for indices in ends]
+        texts = [[exact_text(score * unit) for score in person] for person in found]
+        holds(texts == scores, "the people of the pair have other scores")
+        same = self.rule.is_fair(found, self.decision, center=None)
+        holds(not same, "the pair is no counterexample: both people are treated the same")
 
     def _check_proof(self, proof: dict[str, Any]) -> None:
         fields, tree, center = {"tree"}, proof.get("tree", [0]), None
@@ -107,29 +88,17 @@ class Person:
             counted = type(count) is int and count == self.space.size
             holds(counted, "the proof is about another number of counterparts")
         elif self.rule.regression:
-            fields, center = {"center", "tree"}, exact(proof["center"])
+            fields, center = {"center", "tree"}, exact(proof["center"]) / self.rule.unit
         holds(proof.keys() == fields, "the proof has unknown or missing fields")
         for box in _leaves(tree, self.whole):
-            large = _count(box) > MAX_COUNTERPARTS
-            proved = self._is_fair(box, large, center)
-            if large and not proved:
-                raise Unchecked("bounds leave counterparts undecided")
-            holds(proved, "a counterpart is treated differently")
-
-    def _is_fair(self, box: Box, large: bool, center: Number | None) -> bool:
-        """Return whether all of a box get the decision, or scores near the center."""
-        if self.rule.regression:
-            if large:
-                minimum = self.counterparts.bounds(box)
-                low, high = minimum([1]), -minimum([-1])
+            if _count(box) > MAX_COUNTERPARTS:
+                bounds = self.counterparts.bounds(box)
+                if not self.rule.is_bounded(bounds, self.decision, center):
+                    raise Unchecked("bounds leave counterparts undecided")
             else:
-                ends = [scores[0] for _, scores in self._points(box)]
-                low, high = min(ends), max(ends)
-            middle = Fraction(low + high, 2) if center is None else center / self.rule.unit
-            return bool(2 * max(high - middle, middle - low) <= self.rule.level)
-        if large:
-            return self.rule.is_bounded(self.counterparts.bounds(box), self.decision)
-        return all(self.rule.decide(scores) == self.decision for _, scores in self._points(box))
+                scores = (scores for _, scores in self._points(box))
+                fair = self.rule.is_fair(scores, self.decision, center)
+                holds(fair, "a counterpart is treated differently")
 
     def _points(self, box: Box) -> Iterator[tuple[int, Scores]]:
         """Yield the ids and scores of a box until the time is up."""

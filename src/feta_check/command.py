@@ -6,13 +6,15 @@ import sys
 import time
 from collections import Counter
 from collections.abc import Callable, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
-from feta_check.claims import ClaimChecker
+from feta_check.certificate import Certificate
+from feta_check.claims import check_claim
 from feta_check.model import Model, check_header
 from feta_check.model_file import ModelFile
-from feta_check.reading import Certificate, Refuted, Unchecked, Unreadable, canonical, digest
+from feta_check.reading import Refuted, Unchecked, Unreadable, canonical, digest
 from feta_check.receipts import Receipt
 from feta_check.signatures import (
     ENVELOPE,
@@ -147,7 +149,7 @@ def _checker(options: argparse.Namespace, header: dict[str, Any], schema: bytes)
         return _refuse(str(error))
     if digest(model.votes.json) != header["votes_sha256"]:
         raise Unreadable("the votes are not those of the certificate")
-    return ClaimChecker(model, options.seconds).check
+    return partial(check_claim, model, seconds=options.seconds)
 
 
 def _refuse(reason: str) -> Check:

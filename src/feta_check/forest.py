@@ -5,9 +5,9 @@ from collections.abc import Iterator, Sequence
 from fractions import Fraction
 from itertools import chain, product
 
-from feta_check.model_file import ModelFile, places, scaled
+from feta_check.model_file import ModelFile
 from feta_check.people import Box, Space
-from feta_check.reading import Number, checkable, holds, readable
+from feta_check.reading import Number, checkable, holds, places, readable, scaled
 from feta_check.rules import Minimum
 
 LEAF, CUT, SET = 0, 1, 2
@@ -25,24 +25,24 @@ class Forest:
         checkable(facts.keys() <= FACTS, "these trees")
         self.space, self.denominator = space, facts["denominator"]
         names = ("kind", "source", "flag", "missing_left", "start", "left", "right")
-        nodes = {name: file.array(name, 1) for name in (*names, "roots", "members")}
+        nodes = {name: file.vector(name) for name in (*names, "roots", "members")}
         integers = all(type(n) is int for numbers in nodes.values() for n in numbers)
         readable(integers, "the model has invalid trees")
-        cuts = file.array("cut", 1, finite=False)
+        cuts = file.vector("cut", finite=False)
         self.nodes = list(zip(*(nodes[name] for name in names), cuts, strict=True))
         self.roots, self.members = nodes["roots"], nodes["members"]
-        values, base = file.array("values", 2), file.array("base", 1)
+        values, base = file.matrix("values"), file.vector("base")
         self.places = places([*base, *chain(*values)])
         self.values = [scaled(row, self.places) for row in values]
         self.base = scaled(base, self.places)
-        self.directions = [scaled(row, 0) for row in file.array("directions", 2)]
+        self.directions = [scaled(row, 0) for row in file.matrix("directions")]
         self.outputs = len(self.directions)
         self.domains = [
-            (entry, [] if "width" in entry else file.array(f"domain{index}.numbers", 1))
+            (entry, [] if "width" in entry else file.vector(f"domain{index}.numbers"))
             for index, entry in enumerate(facts["domains"])
         ]
         self._check()
-        ends = [space.codes(axis, axis.at(0)) for axis in space.axes]
+        ends = [axis.codes(axis.at(0)) for axis in space.axes]
         self.axis_of = {place: axis for axis, codes in enumerate(ends) for place, _ in codes}
         self.counts = [axis.count for axis in space.axes]
         self._masks: dict[int, int] = {}
@@ -108,7 +108,7 @@ class Forest:
             bits = 0
             for value in range(self.counts[axis]):
                 column = self.space.axes[axis]
-                row = dict(self.space.codes(column, column.at(value)))
+                row = dict(column.codes(column.at(value)))
                 bits |= self.goes_left(node, row) << value
             self._masks[node] = bits
         return self._masks[node]

@@ -36,8 +36,8 @@ class Means:
         self.level_text = None if self.level is None else exact_text(self.level)
         self.ballot: Any = None
         if entry["graded"]:
-            self.thresholds = [Fraction(number) for number in file.array("votes.thresholds", 1)]
-            self.grades = file.array("votes.grades", 1)
+            self.thresholds = [Fraction(number) for number in file.vector("votes.thresholds")]
+            self.grades = file.vector("votes.grades")
             valid = len(self.grades) == len(self.thresholds) + 1
             valid &= self.thresholds == sorted(self.thresholds)
             valid &= all(type(grade) is int for grade in self.grades)

@@ -1,12 +1,11 @@
 """Reading of .feta files: safetensors with a JSON description."""
 
 import struct
-from collections.abc import Iterable, Sequence
 from math import isfinite, prod
 from pathlib import Path
 from typing import Any
 
-from feta_check.reading import Number, describe, holds, read_json, readable
+from feta_check.reading import describe, read_json, readable
 
 MAX_FILE, MAX_HEADER, MAX_NUMBERS = 2**25, 2**23, 10**6
 TYPES = {"F64": "d", "I64": "q", "I8": "b", "U8": "B"}
@@ -38,27 +37,25 @@ class ModelFile:
                 numbers = struct.unpack(f"<{length}{letter}", data[place:end])
                 self.arrays[name], place = (numbers, shape), end
             readable(place == len(data), "the model has bytes that belong to no array")
+            version = self.description.get("version")
+            readable(version in (1, 2), f"got version {version!r} of a .feta file; expected 1 or 2")
 
-    def array(self, name: str, n_dimensions: int, *, finite: bool = True) -> Any:
-        """Return an array as lists of integers and floats."""
+    def vector(self, name: str, *, finite: bool = True) -> list[Any]:
+        """Return an array of one dimension."""
+        return list(self._array(name, 1, finite)[0])
+
+    def matrix(self, name: str, height: int | None = None, width: int | None = None) -> list[Any]:
+        """Return the rows of an array of two dimensions, of this height and width."""
+        numbers, shape = self._array(name, 2, finite=True)
+        fits = height in (None, shape[0]) and width in (None, shape[1])
+        readable(fits, f"the model has arrays that do not fit: {name!r} has the shape {shape}")
+        starts = [row * shape[1] for row in range(shape[0])]
+        return [list(numbers[start : start + shape[1]]) for start in starts]
+
+    def _array(self, name: str, n_dimensions: int, finite: bool) -> Any:
+        """Return the numbers of an array, integers or floats, and its shape."""
         numbers, shape = self.arrays.get(name, ((), ()))
         readable(len(shape) == n_dimensions, f"the model has no such array: {name!r}")
         valid = not finite or all(map(isfinite, numbers))
         readable(valid, f"the model has a number that is NaN or infinite, in {name!r}")
-        if n_dimensions == 1:
-            return list(numbers)
-        rows, width = shape
-        return [list(numbers[row * width : (row + 1) * width]) for row in range(rows)]
-
-
-def places(numbers: Iterable[Number | float]) -> int:
-    """Return how many binary places these numbers have at most."""
-    return max((n.as_integer_ratio()[1].bit_length() - 1 for n in numbers), default=0)
-
-
-def scaled(numbers: Sequence[Number | float], n_places: int) -> list[int]:
-    """Return numbers as integers times 2^-places, without rounding."""
-    ratios = [number.as_integer_ratio() for number in numbers]
-    exact = all(bottom.bit_length() <= n_places + 1 for _, bottom in ratios)
-    holds(exact, "a number has more binary places than expected")
-    return [(top << n_places) // bottom for top, bottom in ratios]
+        return numbers, shape

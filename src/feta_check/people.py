@@ -36,10 +36,10 @@ class Column:
         readable(fields and types and type(self.name) is str, "invalid fields")
         self.is_number = self.kind in ("integer", "levels", "number")
         self.missing = self.is_number and "missing" in self.flags
-        self.width = 1 + self.missing
+        self.width, self.derived = 1 + self.missing, list[Column]()
         self.numbers: Sequence[Number] = ()  # all values of a finite column but a missing number
         if self.kind == "category":
-            self.width = len(entry["values"]) + len(self.flags & {"missing", "other"})
+            self.width = len(entry["values"]) + len(self.flags - {"sensitive"})
             self.numbers = range(self.width)
         elif self.kind == "derived":
             self.bands = [(number_of(low), number_of(high)) for _, low, high in entry["bands"]]
@@ -50,19 +50,17 @@ class Column:
             self.low, self.high = self.numbers[0], self.numbers[-1]
         else:
             self.low, self.high = number_of(entry["low"]), number_of(entry["high"])
-            whole = type(self.low) is type(self.high) is int
-            readable(self.low <= self.high and (whole or self.kind == "number"), "invalid limits")
+            readable(self.low <= self.high, "limits must ascend")
             if self.kind == "integer":
-                self.numbers = range(int(self.low), int(self.high) + 1)
+                self.numbers = range(self.low, self.high + 1)  # type: ignore[arg-type]  # it checks
         self.count = len(self.numbers) + self.missing if self.numbers else 0  # 0: infinitely many
 
     def value(self, cell: Any) -> Value:
         """Return the value of a cell of a claim."""
         if self.missing and cell is None:
             return None
-        if not self.is_number:
-            value, accepted = cell, type(cell) is int and cell in self.numbers
-        else:
+        value, accepted = cell, type(cell) is int and cell in self.numbers
+        if self.is_number:
             value = exact(cell)
             inside = self.low <= value <= self.high
             listed = self.kind != "levels" or value in self.numbers
@@ -80,40 +78,41 @@ class Column:
         """Return the value at an index."""
         return self.numbers[index] if index < len(self.numbers) else None
 
+    def codes(self, value: Value) -> list[tuple[int, Number]]:
+        """Return the places in an encoded row, and the codes, of a value; also derived ones."""
+        codes: list[Number] = [self.low, 1] if value is None else [value, 0][: self.width]
+        if not self.is_number:
+            codes = [int(number == value) for number in self.numbers]
+        placed = list(enumerate(codes, self.start))
+        for derived in self.derived:
+            bands = [int(low <= codes[0] <= high) for low, high in derived.bands]
+            holds(sum(bands) == 1, f"{self.name!r}: a value is not in one band")
+            placed += enumerate(bands, derived.start)
+        return placed
+
 
 class Space:
     """All columns of a schema."""
 
     def __init__(self, entries: Any) -> None:
-        columns, self.width = list[Column](), 0
+        columns, self.width = dict[str, Column](), 0
         for entry in entries:
-            columns.append(Column(entry, self.width))
-            self.width += columns[-1].width
-        self.raw = [column for column in columns if column.kind != "derived"]
-        self.derived = [column for column in columns if column.kind == "derived"]
+            column = Column(entry, self.width)
+            readable(column.name not in columns, "the model has a column twice")
+            columns[column.name], self.width = column, self.width + column.width
+        self.raw = [column for column in columns.values() if column.kind != "derived"]
+        for column in columns.values():
+            if column.kind == "derived":
+                source = columns[column.source]
+                known = source.is_number and not source.missing
+                readable(known, "the model has a derived column without its source")
+                source.derived.append(column)
         self.axes = [column for column in self.raw if "sensitive" in column.flags]
-        readable(len({c.name for c in columns}) == len(columns), "the model has a column twice")
-        sources = {c.name for c in self.raw if c.is_number and not c.missing}
-        known = {column.source for column in self.derived} <= sources
-        readable(known, "the model has a derived column without its source")
         counts = [axis.count for axis in self.axes]
         checkable(all(counts), "sensitive real values")
         self.size = prod(counts)
         # The id of a counterpart is strides · indices: the last axis counts fastest.
         self.strides = [prod(counts[place + 1 :]) for place in range(len(counts))]
-
-    def codes(self, column: Column, value: Value) -> list[tuple[int, Number]]:
-        """Return the places in an encoded row, and the codes, of a value; also derived ones."""
-        codes: list[Number] = [column.low, 1] if value is None else [value, 0][: column.width]
-        if not column.is_number:
-            codes = [int(number == value) for number in column.numbers]
-        placed = list(enumerate(codes, column.start))
-        for derived in self.derived:
-            if derived.source == column.name and value is not None:
-                bands = [int(low <= value <= high) for low, high in derived.bands]
-                holds(sum(bands) == 1, f"{column.name!r}: a value is not in one band")
-                placed += enumerate(bands, derived.start)
-        return placed
 
     def values(self, columns: Sequence[Column], cells: Any) -> list[Value]:
         """Return the values of some columns."""

@@ -5,17 +5,8 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
-from feta_check.reading import (
-    END,
-    HEADER,
-    VERDICTS,
-    Refuted,
-    Unreadable,
-    canonical,
-    digest,
-    exact,
-    parse,
-)
+from feta_check.certificate import END, HEADER, VERDICTS
+from feta_check.reading import Refuted, Unreadable, canonical, digest, exact, parse
 from feta_check.signatures import Signature, check_signature, read, statement
 
 FORMAT, VERSION = "feta-receipt", 1

@@ -1,5 +1,6 @@
 """Rules: from scores to decisions, and from the votes of all counterparts to a fair decision."""
 
+from bisect import bisect_left
 from collections.abc import Callable, Iterable, Sequence
 from fractions import Fraction
 from itertools import accumulate
@@ -31,24 +32,22 @@ class Rule:
     """
 
     def __init__(self, entry: dict[str, Any], unit: Fraction) -> None:
-        self.entry, self.unit, kind = entry, unit, entry["kind"]
-        checkable(kind in FIELDS, f"the rule {kind!r}")
-        level, classes = entry.get("value", entry.get("epsilon", 0)), entry.get("classes", [""])
-        favors, equality = entry.get("favors", "above"), entry.get("equality", "favorable")
-        scaled = Fraction(number_of(level)) / unit
-        valid = entry.keys() == FIELDS[kind] and type(classes) is list
-        valid &= favors in ("above", "below") and equality in ("favorable", "unfavorable")
-        valid &= (len(classes) > 1) == ("classes" in entry)
-        readable(valid and (scaled >= 0 or kind == "Threshold"), "the model has an invalid rule")
-        self.kind, self.above, self.outputs = kind, favors == "above", len(classes)
-        self.regression = kind == "Tolerance"
-        self.level: Number = scaled.numerator if scaled.denominator == 1 else scaled
+        self.entry, self.unit, self.kind = entry, unit, entry["kind"]
+        checkable(self.kind in FIELDS, f"the rule {self.kind!r}")
+        self.above, self.regression = entry.get("favors") == "above", self.kind == "Tolerance"
+        level = Fraction(number_of(entry.get("value", entry.get("epsilon", 0)))) / unit
+        self.level: Number = level.numerator if level.denominator == 1 else level
+        classes = entry.get("classes", [""])
+        valid = entry.keys() == FIELDS[self.kind] and (level >= 0 or self.kind == "Threshold")
+        valid = valid and type(classes) is list and (len(classes) > 1 or "classes" not in entry)
+        readable(valid, "the model has an invalid rule")
+        self.outputs = len(classes)
         self.candidates = [(place, place) for place in range(self.outputs)]
-        if kind == "Threshold":
-            self.candidates = [(int(not self.above), 1), (int(self.above), 0)]
-            if equality == "unfavorable":
-                self.candidates.reverse()
-        if kind == "OneVsRest":
+        if self.kind == "Threshold":
+            below = ("above", "below").index(entry["favors"])
+            strict = ("favorable", "unfavorable").index(entry["equality"])
+            self.candidates = [(below, 1), (1 - below, 0)][:: 1 - 2 * strict]
+        if self.kind == "OneVsRest":
             chosen = classes.index(entry["chosen"])
             self.candidates = [(place, int(place == chosen)) for place in range(self.outputs)]
 
@@ -57,12 +56,23 @@ class Rule:
         values = [*scores, self.level]
         return max(self.candidates, key=lambda candidate: values[candidate[0]])[1]
 
-    def is_bounded(self, minimum: Minimum, decision: int) -> bool:
-        """Return whether bounds prove a decision: some candidate of it beats each other one."""
+    def is_fair(self, points: Iterable[Scores], decision: int, center: Number | None) -> bool:
+        """Return whether all points get a decision; regression: whether they are near a center."""
+        if not self.regression:
+            return all(self.decide(scores) == decision for scores in points)
+        scores = [y for (y,) in points]
+        return self.is_bounded(lambda row: min(row[0] * y for y in scores), decision, center)
+
+    def is_bounded(self, minimum: Minimum, decision: int, center: Number | None) -> bool:
+        """Return whether bounds prove it: some candidate of the decision beats each other one."""
+        if self.regression:
+            low, high = minimum([1]), -minimum([-1])
+            middle = Fraction(low + high, 2) if center is None else center
+            return bool(2 * max(high - middle, middle - low) <= self.level)
 
         def beats(winner: int, loser: int) -> bool:
-            ends = [self.candidates[place][0] for place in (winner, loser)]
-            row = [(index == ends[0]) - (index == ends[1]) for index in range(self.outputs + 1)]
+            first, second = self.candidates[winner][0], self.candidates[loser][0]
+            row = [(place == first) - (place == second) for place in range(self.outputs + 1)]
             margin = minimum(row[:-1]) + row[-1] * self.level
             return margin > 0 or (margin == 0 and winner < loser)
 
@@ -75,8 +85,7 @@ class Rule:
         if self.regression:
             ranked = sorted((scores[0], count) for count, scores in votes)
             sums = list(accumulate(count for _, count in ranked))
-            middle = next(place for place, n in enumerate(sums) if 2 * n >= sums[-1])
-            return ranked[middle][0] * self.unit
+            return ranked[bisect_left(sums, Fraction(sums[-1], 2))][0] * self.unit
         counts = [0] * max(2, self.outputs)
         for count, scores in votes:
             counts[self.decide(scores)] += count
@@ -89,24 +98,19 @@ class Votes:
     def __init__(self, file: ModelFile, size: int) -> None:
         entry = file.description.get("votes", MAJORITY)
         checkable(entry.keys() <= VOTES, "these votes")
-        self.vote, lists = entry["vote"], None
-        self.weights: dict[int, int] | None = None
+        self.vote, self.means, lists = entry["vote"], Means(file, entry), None
+        self.weights = dict[int, int]()  # without any, each counterpart has one vote
         if entry["weighted"]:
-            names = "votes.assignment_ids", "votes.votes"
-            ids, counts = lists = [file.array(name, 1) for name in names]
+            ids, counts = lists = [file.vector("votes.assignment_ids"), file.vector("votes.votes")]
             self.weights = dict(zip(ids, counts, strict=True))
-            whole = all(type(number) is int for number in (*ids, *counts))
-            valid = whole and len(self.weights) == len(ids) and min(counts) > 0
-            valid = valid and 0 <= min(ids) <= max(ids) < size
+            valid = all(type(number) is int for number in (*ids, *counts)) and min(counts) > 0
+            valid = valid and 0 <= min(ids) <= max(ids) < size and len(self.weights) == len(ids)
             readable(valid, "the model has invalid vote weights")
-        self.means = Means(file, entry)
         facts = {"ballot": self.means.ballot, "level": self.means.level_text, "vote": self.vote}
         self.json = canonical(facts | {"weights": lists})
 
     def decide(self, points: Points, rule: Rule) -> int | Fraction:
         """Return the fair decision; regression: the exact median or mean."""
-        if self.weights is not None:
-            points = ((self.weights.get(number, 0), scores) for number, scores in points)
-        else:
-            points = ((1, scores) for _, scores in points)
-        return rule.most(points) if self.vote == "majority" else self.means.decide(points, rule)
+        missing = 0 if self.weights else 1
+        votes = ((self.weights.get(number, missing), scores) for number, scores in points)
+        return rule.most(votes) if self.vote == "majority" else self.means.decide(votes, rule)

@@ -10,7 +10,7 @@ from feta.cli.exit_code import ExitCode
 from feta.cli.output_path import check_folder
 from feta.errors import SchemaError
 from feta.io.sanitize import plain
-from feta.train.ensemble_stack import import_torch
+from feta.train.import_torch import import_torch
 from feta_paper.command import SEED
 from feta_paper.fold import DatasetPeople, load_people
 from feta_paper.gather import gather

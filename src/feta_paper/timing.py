@@ -18,7 +18,7 @@ from feta.model import Model
 from feta.predict.fair_predictor import FairPredictor
 from feta.query import FairAt
 from feta.scorer.network.network import network_of
-from feta.train.ensemble_stack import import_torch
+from feta.train.import_torch import import_torch
 from feta.verdict.verdict import Unfair
 from feta_paper.fold import Fold
 from feta_paper.step_result import Figures, StepResult

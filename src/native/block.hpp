@@ -51,6 +51,11 @@ template <class T> class Block {
         if (relu) find_active(layer.outputs, rows);
     }
 
+    void activate_all(int neurons) {
+        clear_active();
+        for (int n = 0; n < neurons; ++n) append_active_if(true, n);
+    }
+
     // Mark the neurons active that are nonzero in some lane.
     void find_active(int neurons, int rows) {
         clear_active();

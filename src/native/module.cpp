@@ -6,6 +6,7 @@
 #include "bounded_module.hpp"
 #include "exact_module.hpp"
 #include "kernel.hpp"
+#include "smooth_module.hpp"
 
 namespace nb = nanobind;
 using namespace feta;
@@ -151,20 +152,27 @@ class PyKernel {
                   (slopes.shape(1) == 1 || slopes.shape(1) == outputs),
               "invalid activation: expected slopes of one or more pieces, for one or all neurons");
         const size_t pieces = slopes.shape(0), width = slopes.shape(1);
-        check(weight.ndim() == 2 && weight.shape(0) > 0,
-              "invalid weights: expected a matrix with at least one row");
-        LayerSpec layer;
-        layer.outputs = int(weight.shape(0));
-        layer.inputs = int(outputs);
-        layer.weight = finite("weights", weight, {weight.shape(0), outputs});
-        layer.bias = finite("a bias", bias, {weight.shape(0)});
-        layer.cancelled_magnitude =
-            finite("a cancelled magnitude", cancelled_magnitude, {weight.shape(0)});
+        LayerSpec layer = affine_layer(weight, bias, cancelled_magnitude);
         layer.activation.pieces = int(pieces);
         layer.activation.width = int(width);
         layer.activation.breaks = finite("breaks", breaks, {pieces - 1, width});
         layer.activation.slopes = finite("slopes", slopes, {pieces, width});
         layer.activation.intercepts = finite("intercepts", intercepts, {pieces, width});
+        open().layers.push_back(std::move(layer));
+        outputs = weight.shape(0);
+    }
+
+    // Add a layer after a smooth activation.
+    void add_smooth_layer(const SmoothSpec& smooth, const Flags& on, const Doubles& weight,
+                          const Doubles& bias, const Doubles& cancelled_magnitude) {
+        check(smooth.kind != SmoothSpec::none, "invalid activation: expected a function");
+        check(on.ndim() == 1 && (on.size() == 1 || on.size() == outputs),
+              "invalid activation: expected one flag, or one for each neuron");
+        LayerSpec layer = affine_layer(weight, bias, cancelled_magnitude);
+        layer.activation.smooth = smooth;
+        layer.activation.slopes = {smooth.steepest};  // how trees weigh a neuron
+        layer.activation.intercepts = {0.0};
+        layer.activation.smooth.on = to_vector(on);
         open().layers.push_back(std::move(layer));
         outputs = weight.shape(0);
     }
@@ -361,6 +369,20 @@ class PyKernel {
     std::unique_ptr<Kernel> kernel;  // refers to the specification
     size_t outputs = 0;              // of the last layer
 
+    LayerSpec affine_layer(const Doubles& weight, const Doubles& bias,
+                           const Doubles& cancelled_magnitude) const {
+        check(weight.ndim() == 2 && weight.shape(0) > 0,
+              "invalid weights: expected a matrix with at least one row");
+        LayerSpec layer;
+        layer.outputs = int(weight.shape(0));
+        layer.inputs = int(outputs);
+        layer.weight = finite("weights", weight, {weight.shape(0), outputs});
+        layer.bias = finite("a bias", bias, {weight.shape(0)});
+        layer.cancelled_magnitude =
+            finite("a cancelled magnitude", cancelled_magnitude, {weight.shape(0)});
+        return layer;
+    }
+
     ModelSpec& open() {
         check(!kernel, "invalid order of calls: the kernel is finished; make another one");
         return spec;
@@ -421,6 +443,7 @@ NB_MODULE(_native, module) {
     module.def("has_avx2", &has_avx2);
     bind_exact(module);
     bind_bounded(module);
+    bind_smooth(module);
     nb::class_<PyMeanVote>(module, "MeanVote");
     nb::class_<PyResults>(module, "Results")
         .def_ro("counts", &PyResults::counts)
@@ -459,6 +482,7 @@ NB_MODULE(_native, module) {
         .def("add_real_axis", &PyKernel::add_real_axis)
         .def("set_shared", &PyKernel::set_shared)
         .def("add_layer", &PyKernel::add_layer)
+        .def("add_smooth_layer", &PyKernel::add_smooth_layer)
         .def("set_rule", &PyKernel::set_rule)
         .def("set_source", &PyKernel::set_source)
         .def("finish", &PyKernel::finish)

@@ -1,23 +1,26 @@
 // Network: the layers and the trees of the sensitive attributes in one number format.
 #pragma once
 #include "arithmetic.hpp"
+#include "smooth.hpp"
 #include "tree.hpp"
 #include "vector.hpp"
 
 namespace feta {
 namespace FETA_ISA {
 
-// A piecewise-linear activation. Per neuron, `steepest` bounds |slope|, and `offset` bounds
-// |intercept| and the effect of a rounded break.
+// A piecewise-linear activation, or a smooth one. Per neuron, `steepest` bounds |slope|, and `offset`
+// bounds |intercept| and the effect of a rounded break.
 template <class T> struct Activation {
     int pieces = 1, width = 0;  // width: neurons, padded
     bool relu = false, identity = false;
     Array<T> breaks, slopes, intercepts, steepest, offset;  // (pieces, width); last two (width)
     bool rounds = false;                                    // evaluating it may round
+    Smooth<T> smooth;                                       // instead of pieces, if used
 
     void make(const ActivationSpec& from, int neurons) {
         pieces = from.pieces;
         width = padded<T>(neurons);
+        if (from.smooth.kind != SmoothSpec::none) return make_smooth(from.smooth, neurons);
         const auto padded_rows = [&](const std::vector<double>& flat, int rows) {
             Array<T> out(size_t(std::max(rows, 0)) * width, T(0));
             for (int r = 0; r < rows; ++r)
@@ -59,6 +62,19 @@ template <class T> struct Activation {
             }
     }
 
+    void make_smooth(const SmoothSpec& from, int neurons) {
+        smooth.make(from, neurons);
+        pieces = 0;
+        rounds = true;
+        steepest.assign(width, T(1));
+        offset.assign(width, T(0));
+        for (int n = 0; n < neurons; ++n)
+            if (smooth.applies(n)) {
+                steepest[n] = bound_of(from.steepest);
+                offset[n] = bound_of(from.lift + 1);  // room for numbers near 1
+            }
+    }
+
     // Return whether a product with the slope is exact.
     static bool is_copied(double slope) { return slope == 0 || slope == 1 || slope == -1; }
 
@@ -71,6 +87,7 @@ template <class T> struct Activation {
 
     // Return the activation of one neuron at z, per lane.
     Vec<T> at(Vec<T> z, int neuron) const {
+        if (smooth.used()) return smooth.applies(neuron) ? smooth.at(z) : z;
         Vec<T> out = slopes[neuron] * z + intercepts[neuron];
         for (int p = 1; p < pieces; ++p) {
             const size_t index = size_t(p) * width + neuron;

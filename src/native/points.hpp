@@ -100,7 +100,10 @@ template <class T> class Points {
         for (size_t k = 0; k < net.layers.size(); ++k) {
             const Layer<T>& layer = net.layers[k];
             if (!layer.activation.relu) activate(layer.activation, layer.inputs, vectors);
-            if (k == 0 || !layer.activation.relu) block.find_active(layer.inputs, vectors);
+            if (layer.activation.smooth.used())
+                block.activate_all(layer.inputs);
+            else if (k == 0 || !layer.activation.relu)
+                block.find_active(layer.inputs, vectors);
             block.apply_layer(layer, vectors,
                               k + 1 < net.layers.size() && net.layers[k + 1].activation.relu);
         }
@@ -132,6 +135,11 @@ template <class T> class Points {
 
     void activate(const Activation<T>& activation, int neurons, int vectors) {
         if (activation.identity) return;
+        if (activation.smooth.used()) {
+            for (int n = 0; n < neurons; ++n)
+                if (activation.smooth.applies(n)) activation.smooth.apply(block.at(n, 0), vectors);
+            return;
+        }
         for (int n = 0; n < neurons; ++n)
             for (T *x = block.at(n, 0), *end = x + vectors * lanes; x < end; x += lanes)
                 store(x, activation.at(load(x), n));

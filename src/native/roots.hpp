@@ -137,6 +137,7 @@ class Roots {
                     e = e * activation.steepest[i] * (1 + 8 * unit) +
                         (activation.rounds ? activation_rounding * before + point_flushes * tiny
                                            : 0);
+                    if (activation.smooth.used()) e += activation.smooth.own_error();
                 }
                 input_errors[size_t(i)] =
                     e + rounding * (double(largest_values.after[k][at]) + 2 * e) + tiny;

@@ -3,15 +3,36 @@
 // A `cancelled_magnitude` is the magnitude of source terms that cancel in the bias, where a scaling
 // was merged into the layer. The source rounds these terms, so its error bound includes them.
 #pragma once
+#include <array>
 #include <cstdint>
 #include <vector>
 
 namespace feta {
 
-// A piecewise-linear activation; arrays are (pieces, width), width 1 or the number of neurons.
+// A smooth activation, see smooth.hpp: f(x) = P(inner · x). Cells begin at multiples of their width;
+// the first and the last row are lines for everything beyond. A row of `windows` is for one slope: x
+// and value of a lowest and of a highest point of f(x) − slope · x, at most `reach` from their x.
+struct SmoothSpec {
+    enum Kind : int32_t { none = 0, table = 1, softsign = 2 };
+    static constexpr int single_terms = 4, double_terms = 12, window_terms = 4;
+    static constexpr int single_cells = 16, double_cells = 8;  // per unit of inner · x
+    Kind kind = none;
+    double inner = 1;
+    int first_single = 0, first_double = 0;        // index of the first row
+    std::vector<double> single, doubles, windows;  // rows of the terms above
+    double reach = 0, first_slope = 0, slope_step = 1;
+    // Errors of the values, of the claim that windows contain all extremes, and of the source.
+    double single_error = 0, double_error = 0, window_error = 0, source_error = 0;
+    double steepest = 1, lift = 0, largest_term = 0;  // |f(x)| is at most steepest · |x| + lift
+    std::vector<uint8_t> on;                          // (1 or neurons): others pass unchanged
+};
+
+// A piecewise-linear activation, or a smooth one; arrays are (pieces, width), width 1 or the number
+// of neurons.
 struct ActivationSpec {
     int pieces = 1, width = 1;
     std::vector<double> breaks, slopes, intercepts;
+    SmoothSpec smooth;
 };
 
 struct LayerSpec {

@@ -35,7 +35,9 @@ template <class T> class Zonotope {
     explicit Zonotope(const Network<T>& network)
         : net(network), block(network.widest, network.axes + 2 + n_tracked),
           rows(size_t(2 * lanes) * network.width), base(3 * size_t(network.width)),
-          differs(network.axes), inflation(upward<T>(network.axes + 2)) {
+          differs(network.axes), inflation(upward<T>(network.axes + 2)),
+          piecewise_rounding(T(
+              gamma(Format<T>::unit, network.axes + piecewise_roundings, kernel_extra_roundings))) {
         for (const Layer<T>& layer : net.layers) {
             relaxations.emplace_back(4 * size_t(layer.inputs) * lanes);
             active_ids.emplace_back(size_t(layer.inputs));
@@ -105,6 +107,7 @@ template <class T> class Zonotope {
     Array<T> rows, base;           // (2 · lanes, width): centers and boxes; (3, width): common part
     std::vector<uint8_t> differs;  // by axis: whether the nodes differ there
     T inflation;                   // covers the rounding of sums over axes
+    T piecewise_rounding;          // of an activation other than a ReLU (lemmas 7 and 23)
     int n_generators = 0;
 
     // Constants of the rounding errors of one arithmetic in one layer, rounded up.
@@ -156,9 +159,11 @@ template <class T> class Zonotope {
     template <bool Root, bool Backward> void activate(size_t k, LargestValues<T>* largest_values);
     template <bool Root, bool Backward, int G>
     __attribute__((noinline)) void activate_generators(size_t k, LargestValues<T>* largest_values);
-    void activate_piecewise(const Activation<T>& activation, int n, T* x, V& c, V& b,
-                            V& generator_sum, V radius, V& slope_out, V& intercept_above,
-                            V& intercept_below);
+    __attribute__((always_inline)) void activate_piecewise(const Activation<T>& activation, int n,
+                                                           T* x, V& c, V& b, V& generator_sum,
+                                                           V radius, V& slope_out,
+                                                           V& intercept_above, V& intercept_below);
+    static void smooth_error(const Smooth<T>& smooth, int arithmetic, V& value, V& error);
     template <bool Root> void affine(size_t k);
     void bound_single_output();
 

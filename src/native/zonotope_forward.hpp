@@ -108,7 +108,7 @@ void Zonotope<T>::activate_generators(size_t k, LargestValues<T>* largest_values
             all_zero &= zeros;
             if constexpr (!Root) is_active = !all<T>(zeros);
         } else {
-            if (!identity)
+            if (!identity && (!activation.smooth.used() || activation.smooth.applies(n)))
                 activate_piecewise(activation, n, x, c, b, generator_sum, radius, slope_above,
                                    intercept_above, intercept_below),
                     slope_below = slope_above;
@@ -135,10 +135,11 @@ void Zonotope<T>::activate_generators(size_t k, LargestValues<T>* largest_values
                 T* at = box + (1 + d) * lanes;
                 V e = load(at);
                 if (activation.rounds || activation.steepest[n] != 1) {
-                    const V value = activation.steepest[n] *
-                                        (load(&largest_values->before[k][size_t(n) * lanes]) + e) +
-                                    activation.offset[n];
+                    V value = activation.steepest[n] *
+                                  (load(&largest_values->before[k][size_t(n) * lanes]) + e) +
+                              activation.offset[n];
                     e = e * activation.steepest[n];
+                    if (activation.smooth.used()) smooth_error(activation.smooth, d, value, e);
                     if (activation.rounds)
                         e += layer_constants.activation * value +
                              T(point_flushes) * layer_constants.tiny;
@@ -161,32 +162,51 @@ void Zonotope<T>::activate_generators(size_t k, LargestValues<T>* largest_values
     }
 }
 
+// The largest rounded number and the further error of a smooth function, in a tracked arithmetic.
+template <class T>
+inline void Zonotope<T>::smooth_error(const Smooth<T>& smooth, int arithmetic, V& value, V& error) {
+    if (arithmetic != 0) {
+        error += smooth.own_error();
+        return;
+    }
+    error += smooth.source_error();
+    if (smooth.largest_term() > 0) {
+        const V largest = broadcast(smooth.largest_term());
+        value = select<T>(value > largest, largest, value);  // NaN remains
+    }
+}
+
 // Relax any piecewise-linear f: with the chord's slope λ, f(x) − λx is extreme at an end or a
-// break.
+// break. A smooth one has a slope close to the chord's, and windows instead of breaks.
 template <class T>
 inline void Zonotope<T>::activate_piecewise(const Activation<T>& activation, int n, T* x, V& c,
                                             V& b, V& generator_sum, V radius, V& slope_out,
                                             V& intercept_above, V& intercept_below) {
     const V low = c - radius, high = c + radius, zero{};
-    V slope = (activation.at(high, n) - activation.at(low, n)) / (high - low);
-    slope = select<T>(high > low, slope, zero);
-    V lowest = activation.at(low, n) - slope * low, highest = lowest;
-    const auto include = [&](V at, Mask<T> inside) {
-        const V residual = activation.at(at, n) - slope * at;
-        lowest = select<T>(inside, smaller<T>(lowest, residual), lowest);
-        highest = select<T>(inside, larger<T>(highest, residual), highest);
-    };
-    include(high, high >= low);
-    for (int p = 0; p + 1 < activation.pieces; ++p) {
-        const V at = broadcast(activation.breaks[size_t(p) * activation.width + n]);
-        include(at, (at > low) & (at < high));
+    V slope, lowest, highest;
+    T error = 0;
+    if (activation.smooth.used()) {
+        activation.smooth.relax(low, high, slope, lowest, highest);
+        error = activation.smooth.relaxation_error();
+    } else {
+        slope = (activation.at(high, n) - activation.at(low, n)) / (high - low);
+        slope = select<T>(high > low, slope, zero);
+        lowest = highest = activation.at(low, n) - slope * low;
+        const auto include = [&](V at, Mask<T> inside) {
+            const V residual = activation.at(at, n) - slope * at;
+            lowest = select<T>(inside, smaller<T>(lowest, residual), lowest);
+            highest = select<T>(inside, larger<T>(highest, residual), highest);
+        };
+        include(high, high >= low);
+        for (int p = 0; p + 1 < activation.pieces; ++p) {
+            const V at = broadcast(activation.breaks[size_t(p) * activation.width + n]);
+            include(at, (at > low) & (at < high));
+        }
     }
     const V magnitude = (activation.steepest[n] + absolute<T>(slope)) * (absolute<T>(c) + radius) +
                         activation.offset[n];
-    const V rounding =
-        T(gamma(Format<T>::unit, net.axes + piecewise_roundings, kernel_extra_roundings)) *
-            magnitude +
-        T((net.axes + activation_flushes) * Format<T>::tiny);
+    const V rounding = piecewise_rounding * magnitude +
+                       (error + T((net.axes + activation_flushes) * Format<T>::tiny));
     slope_out = slope;
     intercept_above = highest + rounding;
     intercept_below = lowest - rounding;

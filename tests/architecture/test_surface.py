@@ -18,6 +18,7 @@ PUBLIC = [
     "CertificateError",
     "CheckResult",
     "Cluster",
+    "Consequences",
     "Constrained",
     "Counterexample",
     "CountingOptions",

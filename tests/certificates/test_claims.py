@@ -1,3 +1,5 @@
+import itertools
+import time
 from pathlib import Path
 
 import numpy as np
@@ -28,6 +30,11 @@ from feta.scorer.network.builder import NetworkBuilder
 from feta.scorer.network.smooth.activation import Smooth
 from feta.vote.graded_ballot import GradedBallot
 from feta.vote.stored_votes import StoredVotes
+from feta_check import claims
+from feta_check.claims import check_claim
+from feta_check.model import Model as StoredModel
+from feta_check.model_file import ModelFile
+from feta_check.reading import Unchecked
 from tests.certificates.certify import certify, check, check_with_javascript, claims_of, seal
 
 AGE = Integer("age", 20, 59, sensitive=True)
@@ -243,6 +250,15 @@ def test_a_proof_of_another_form_is_false(tmp_path: Path, proof: object) -> None
     assert check_with_javascript(folder) in (1, None)
 
 
+def test_a_tree_has_a_limit(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    folder = certify(tmp_path, Model(SPACE, hidden(), Threshold(-100.0)), PEOPLE[:1])
+    (claim,) = claims_of(folder)
+    for limit, code in ((4, 1), (5, 0), (6, 0)):
+        monkeypatch.setattr(claims, "MAX_NODES", limit)
+        seal(folder, [claim | {"proof": {"tree": [[0, 5], 0, [1, 1], 0, 0]}}])
+        assert check(folder) == code
+
+
 DAMAGED_CLAIMS: list[dict[str, object]] = [
     {"decision": 0},
     {"decision": True},
@@ -335,3 +351,19 @@ def test_what_was_proved_is_said_when_the_majority_takes_too_long(
     assert "not checked: unfair: out of time; all but the fair decision was proved" in (
         capsys.readouterr().out
     )
+
+
+def test_the_time_is_looked_at_while_counterparts_are_listed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder = certify(tmp_path, Model(SPACE, hidden(), Threshold(-100.0)), PEOPLE[:1])
+    (claim,) = claims_of(folder)
+    stored = StoredModel(ModelFile(folder / "model.feta"))
+    for seconds, proved in ((2.5, True), (1.5, False)):  # 120 counterparts: it looks twice
+        clock = itertools.count()
+        monkeypatch.setattr(time, "process_time", lambda clock=clock: next(clock))
+        if proved:
+            assert check_claim(stored, claim, seconds) == "fair"
+        else:
+            with pytest.raises(Unchecked, match=r"^out of time$"):
+                check_claim(stored, claim, seconds)

@@ -9,8 +9,7 @@ import numpy as np
 import pytest
 from safetensors.numpy import load, save
 
-from feta_check.model_file import places, scaled
-from feta_check.reading import Refuted
+from feta_check.reading import Refuted, places, scaled
 from tests import forest_cases
 from tests.certificates.certify import certify, check, claims_of, seal
 from tests.certificates.test_files import digest

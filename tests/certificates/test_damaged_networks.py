@@ -1,5 +1,6 @@
 """Networks and vote weights that do not have the form of the format are unreadable."""
 
+import hashlib
 import json
 from collections.abc import Callable
 from pathlib import Path
@@ -10,11 +11,17 @@ import pytest
 from safetensors.numpy import load, save
 
 from feta import Threshold, VoteWeights
+from feta.io.canonical_json import canonical, exact_json
 from feta.model import Model
 from feta.vote.stored_votes import StoredVotes
 from tests.certificates.certify import certify, check, check_with_javascript, claims_of, seal
 from tests.certificates.test_claims import PEOPLE, SPACE, hidden
 from tests.certificates.test_files import digest
+
+
+def sha256(value: Any) -> str:  # noqa: ANN401 - a JSON value
+    return hashlib.sha256(canonical(value)).hexdigest()
+
 
 Change = Callable[[dict[str, Any], dict[str, Any]], object]
 
@@ -79,6 +86,9 @@ def test_damaged_networks_are_unreadable(name: str, tmp_path: Path) -> None:
         arrays: dict[str, Any] = dict(load(content))
         change(arrays, description["network"])
         path.write_bytes(save(arrays, {"feta-model": json.dumps(description)}))
-        seal(tmp_path, claims_of(tmp_path), model_sha256=digest(path))
+        lists = [arrays[f"votes.{name}"].tolist() for name in ("assignment_ids", "votes")]
+        stored = {"ballot": None, "level": None, "vote": "majority", "weights": lists}
+        digests = {"model_sha256": digest(path), "votes_sha256": sha256(exact_json(stored))}
+        seal(tmp_path, claims_of(tmp_path), **digests)
         assert check(tmp_path) == code
     assert check_with_javascript(tmp_path) in (2, None)

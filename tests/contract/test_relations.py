@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+from feta.errors import DomainError
 from feta.relation.protocol import Relation
 from tests.contract.test_scorers import PEOPLE, RELATIONS, SPACE
 
@@ -26,17 +27,25 @@ def test_all_ways_to_list_counterparts_agree(relation: Relation) -> None:
         assert len(rows) == len(ids) == relation.count(person)
         assert (np.diff(ids) > 0).all()
         np.testing.assert_array_equal(rows, [relation.counterpart(person, int(n)) for n in ids])
+        np.testing.assert_array_equal(rows, relation.moved(person, ids))
+        np.testing.assert_array_equal(
+            relation.combinations(ids), SPACE.lattice.assignment_ids(rows)
+        )
         assert relation.admits(rows).all()
         assert len(np.unique(rows, axis=0)) == len(rows)
         assert set(relation.keys(rows)) == set(relation.keys(person[None, :]))
 
 
 @pytest.mark.parametrize("relation", RELATIONS)
-def test_a_key_does_not_read_sensitive_columns(relation: Relation) -> None:
+def test_a_key_reads_sensitive_columns_only_if_it_says_so(relation: Relation) -> None:
     hidden = np.array(PEOPLE)
     hidden[:, SPACE.sensitive_columns] = np.nan
-    assert relation.keys(hidden) == relation.keys(PEOPLE)
     assert relation.has_key
+    if relation.reads_sensitive:
+        with pytest.raises(DomainError, match="the noise cannot be recovered: got rows without"):
+            relation.keys(hidden)
+    else:
+        assert relation.keys(hidden) == relation.keys(PEOPLE)
 
 
 @pytest.mark.parametrize("relation", RELATIONS)

@@ -7,6 +7,7 @@ import pytest
 from feta import Categorical, FeatureSpace, Integer, Network
 from feta.readers.callable.read import read_callable
 from feta.relation.all_sensitive_values import AllSensitiveValues
+from feta.relation.consequences import Consequences
 from feta.relation.constrained import Constrained
 from feta.relation.constraints import read_constraints
 from feta.relation.protocol import Relation
@@ -58,10 +59,14 @@ SCORERS = [
 ]
 ENTRIES = [{"condition": "age >= 21"}, {"forbidden": {"sex": "male", "age": [24, 25]}}]
 CONSTRAINED = Constrained(read_constraints(ENTRIES, SPACE.attributes)).over(SPACE)
+CONSEQUENCES = Consequences.of(
+    SPACE, {"column": "income", "slopes": {"age": 1}, "shifts": {"sex": {"male": 3}}}
+)
 RELATIONS = [
     pytest.param(AllSensitiveValues(SPACE), id="all"),
     pytest.param(Grown(21, SPACE), id="grown"),
     pytest.param(CONSTRAINED, id="constrained"),
+    pytest.param(CONSEQUENCES, id="consequences"),
 ]
 PEOPLE = np.array(
     [
@@ -103,7 +108,8 @@ def test_a_restricted_scorer_scores_counterparts_as_people(
     ids = relation.assignment_ids(PEOPLE[0])
     ids = np.arange(relation.size) if ids is None else ids
     hidden = np.array(PEOPLE[:2])
-    hidden[:, SPACE.sensitive_columns] = np.nan  # never read
+    if not relation.reads_sensitive:
+        hidden[:, SPACE.sensitive_columns] = np.nan
     points = scorer.restrict(relation).counterparts(hidden, ids)
     rows = np.array([relation.counterpart(person, int(n)) for person in PEOPLE[:2] for n in ids])
     exact = points.exact_scores(np.arange(len(points)))

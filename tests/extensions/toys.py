@@ -192,8 +192,32 @@ class Grown:
         del person
 
     @property
+    def moving(self) -> Flags:
+        return self._space.sensitive_columns
+
+    @property
+    def separated(self) -> None:
+        return None
+
+    @property
+    def reads_sensitive(self) -> bool:
+        return False
+
+    def obstacle(self, column: str) -> str:
+        del column
+        return ""
+
+    def reasons(self, person: Vector, counterpart: Vector) -> tuple[str, ...]:
+        del person, counterpart
+        return ()
+
+    @property
     def counts_all_if_none(self) -> bool:
         return False
+
+    @property
+    def adjective(self) -> str:
+        return "grown"
 
     @property
     def sentences(self) -> tuple[str, ...]:
@@ -221,6 +245,13 @@ class Grown:
 
     def counterpart(self, person: Vector, assignment_id: int) -> Vector:
         return self._space.lattice.counterpart(person, assignment_id)
+
+    def moved(self, person: Vector, assignment_ids: Counts) -> Matrix:
+        rows = np.repeat(person[None, :], len(assignment_ids), axis=0)
+        return self._space.lattice.moved(rows, assignment_ids)
+
+    def combinations(self, assignment_ids: Counts) -> Counts:
+        return assignment_ids
 
     def counterparts(self, person: Vector) -> Iterator[Matrix]:
         ids = self.assignment_ids(person)

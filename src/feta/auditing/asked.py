@@ -35,7 +35,7 @@ class AskedPeople:
     def of(cls, model: Model, people: Matrix) -> "AskedPeople":
         """Replace everybody whom the relation does not admit by a counterpart, if there is one."""
         relation = model.relation
-        if relation.complete:
+        if relation.complete or not relation.finite:  # nobody is listed
             return cls(people, np.ones(len(people), dtype=bool), None)
         plausible = relation.admits(people)
         counts = np.array([relation.count(person) for person in people], dtype=np.int64)

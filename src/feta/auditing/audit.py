@@ -201,6 +201,8 @@ def audit(
         )
     outcomes = None if labels is None else _read_labels(model, labels)
     auditor = Auditor(model, engine, budget, replay, weights)
+    if certify:
+        auditor.check_certifiable()
     auditor.admit(people)
     compared = _compare(model, replay, frame, people) if isinstance(replay, Runtime) else None
     results = AuditResults.of(model)

@@ -48,14 +48,35 @@ class Auditor:
     refusal: str = ""  # why this auditor must not answer
 
     def __post_init__(self) -> None:
-        if not self.model.relation.has_key:
+        relation = self.model.relation
+        if not relation.has_key and (self.weights is not None or self.votes is not None):
             raise SchemaError(
-                "an audit compares fair decisions, too, which need a relation with a key: got the "
-                f"relation {type(self.model.relation).__name__}; use feta.verify, feta.worst or "
-                "feta.share_unfair in Python, or another relation"
+                f"votes are for fair decisions, and the relation {type(relation).__name__} has "
+                "none: expected an audit without votes; remove them, or use another relation"
+            )
+        if not relation.has_key and not self.model.space.finite:
+            raise SchemaError(
+                "a real-valued sensitive column is not audited: got "
+                f"{', '.join(a.name for a in self.model.space.sensitive)}; expected finitely many "
+                "values; declare it integer, or give a step"
+            )
+        if not relation.has_key and self.model.rule.tolerance is not None:
+            raise SchemaError(
+                "a regression is not audited with this relation: got a Tolerance, which holds for "
+                f"any two counterparts, and {type(relation).__name__}, in which two counterparts "
+                "of a person may not be related; expected decisions, or another relation"
             )
         if self.budget == UNLIMITED:  # engines recognize the value itself
             object.__setattr__(self, "budget", UNLIMITED)
+
+    def check_certifiable(self) -> None:
+        """Raise if a certificate could not say what was compared."""
+        if not self.model.relation.has_key:
+            raise SchemaError(
+                f"no certificate for the relation {type(self.model.relation).__name__}: a "
+                "certificate also holds fair decisions, which do not exist; expected another "
+                "relation; omit --certify"
+            )
 
     @cached_property
     def models_by_attribute(self) -> dict[str, Model]:
@@ -84,7 +105,10 @@ class Auditor:
 
     def admit(self, people: Matrix) -> None:
         """Raise `OutsideLimits` unless everybody outside the limits can be audited."""
-        FairPredictor(self.model, self.engine).admit(people)
+        if self.model.relation.has_key:
+            FairPredictor(self.model, self.engine).admit(people)
+        else:
+            groups(self.model, people)
 
     @cached_property
     def _wider_auditors(self) -> dict[Model, "Auditor"]:
@@ -117,6 +141,9 @@ class Auditor:
 
     def _audit_decisions(self, people: Matrix) -> list[Finding]:
         """Answer everybody; find the fair decisions of the people who are not proved fair."""
+        if not self.model.relation.has_key:  # no fair decisions exist
+            pairs = zip(self._worst(self.model, people), self._decisions(people), strict=True)
+            return [Finding(row, verdict, own) for row, (verdict, own) in enumerate(pairs)]
         answered = block_verdicts(self.model, people, self.counting)
         decisions = self._decisions(people)
         # All counterparts of a person proved fair get the same decision, whatever their votes.
@@ -218,7 +245,7 @@ class Auditor:
 
     def _unfair(self, model: Model, people: Matrix) -> Flags:
         """Return who provably has a counterexample under a model."""
-        if model.rule.tolerance is None:
+        if model.rule.tolerance is None and model.relation.has_key:
             return ~self.counting.tally(model, people).unanimous
         queries = FairAt.each(model, people)
         verdicts = verify_many(queries, engine=self.engine, budget=self.budget)

@@ -12,6 +12,7 @@ import numpy as np
 from feta.arrays import Matrix
 from feta.auditing.block import AuditedBlock
 from feta.auditing.finding import Finding
+from feta.auditing.record import moving_attributes
 from feta.io.canonical_json import Json, dyadic_text, exact_json, exact_text
 from feta.model import Model
 from feta.rule import Outcome
@@ -30,7 +31,7 @@ class Claims:
         self.model = model
         attributes = model.space.attributes
         self._columns = [a for a in attributes if not isinstance(a, Derived)]
-        self._sensitive = [a for a in self._columns if a.sensitive]
+        self._moving = moving_attributes(model)
         self._proved = model.scorer.provenance != "counted"
 
     def of_block(self, audited: AuditedBlock) -> Iterator[Claim]:
@@ -80,7 +81,7 @@ class Claims:
         if not pairs:
             return []
         ends = np.stack([end for pair in pairs for end in (pair.person, pair.counterpart)])
-        cells = self._cells(self._sensitive, ends)
+        cells = self._cells(self._moving, ends)
         scores = self._exact_scores(ends) if self._proved else self._answers(pairs)
         return [
             {

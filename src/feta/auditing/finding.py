@@ -56,6 +56,8 @@ class Finding:
         return self._with(row, alone, replayed)
 
     def _with(self, row: int, alone: tuple[str, ...], replayed: bool | None) -> "Finding":
+        if (row, alone, replayed) == (self.row, self.alone, self.replayed):
+            return self
         return Finding(
             row,
             self.verdict,

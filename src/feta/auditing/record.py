@@ -3,8 +3,19 @@
 from collections.abc import Sequence
 
 from feta.arrays import Matrix, Vector
-from feta.space.attribute import Attribute, Categorical, Integer, Levels, Real, Value
+from feta.model import Model
+from feta.space.attribute import Attribute, Categorical, Derived, Integer, Levels, Real, Value
 from feta.space.feature_space import FeatureSpace
+
+
+def moving_attributes(model: Model) -> list[Attribute]:
+    """Return the attributes in which counterparts may differ, without derived ones."""
+    space, moving = model.space, model.relation.moving
+    return [
+        attribute
+        for attribute in space.attributes
+        if not isinstance(attribute, Derived) and moving[space.columns_of(attribute)].any()
+    ]
 
 
 def record_of(

@@ -99,7 +99,7 @@ def report_data(
         model=model,
         source=source,
         engine=auditor.engine,
-        engine_used=choose(CountOf(model), auditor.engine).name,
+        engine_used=_engine_used(auditor),
         seconds_per_person=auditor.budget.seconds,
         summary=results.summary,
         groups=results.groups,
@@ -116,8 +116,17 @@ def report_data(
     )
 
 
+def _engine_used(auditor: Auditor) -> str:
+    """Return the engine that `auto` selects; similar people have an engine person by person."""
+    if not auditor.model.relation.finite and not auditor.model.relation.has_key:
+        return auditor.engine
+    return choose(CountOf(auditor.model), auditor.engine).name
+
+
 def _latency(auditor: Auditor, results: AuditResults) -> Latency | None:
     if not results.sample or not auditor.model.space.finite:
+        return None
+    if not auditor.model.relation.has_key:  # no fair decisions exist
         return None
     if auditor.model.scorer.provenance == "counted":
         return None  # the answers are known, so that the time would be that of the cache

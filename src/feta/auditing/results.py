@@ -5,6 +5,8 @@ from dataclasses import dataclass, field
 from operator import attrgetter
 from typing import NamedTuple, Self, TypeVar
 
+import numpy as np
+
 from feta.arrays import Vector
 from feta.auditing.block import AuditedBlock
 from feta.auditing.finding import Status
@@ -105,7 +107,7 @@ class AuditResults:
         self.runtime_sensitive_rows = _first(LISTED_ROWS, self.runtime_sensitive_rows, sensitive)
         if len(self.sample) < MAX_PEOPLE:
             rows = [
-                SampledPerson(finding.row, person)
+                SampledPerson(finding.row, np.array(person))
                 for finding, person in zip(findings, block.people, strict=True)
             ]
             self.sample = _first(MAX_PEOPLE, self.sample, rows)
@@ -117,7 +119,8 @@ class AuditResults:
     def _measure(self, people: Iterable[MeasuredPerson]) -> None:
         """Keep the people whose order is lowest."""
         limit = self.measured[-1].order if len(self.measured) == MEASURED_PEOPLE else 2**64
-        more = [one for one in people if one.order < limit]
+        # A row of a block would keep the whole block in memory.
+        more = [one._replace(person=np.array(one.person)) for one in people if one.order < limit]
         self.measured = _lowest(self.measured, more)
 
     def merged(self, other: Self) -> Self:

@@ -36,7 +36,7 @@ DAMAGE = (ArithmeticError, AssertionError, AttributeError, LookupError, TypeErro
 def stored_results(results: AuditResults) -> Json:
     """Return results as JSON values."""
     summary, groups = results.summary, results.groups
-    moving = groups.model.space.sensitive_columns
+    moving = groups.model.relation.moving
     return {
         "summary": {name: _stored(getattr(summary, name)) for name in COUNTERS + SUMS + LARGEST},
         "by_attribute": {

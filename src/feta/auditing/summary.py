@@ -72,6 +72,7 @@ class AuditSummary:
     outside: Counter[Outside] = field(default_factory=Counter)  # people outside limits
     unlisted: Counter[str] = field(default_factory=Counter)  # people with other texts, by column
     space: FeatureSpace | None = None
+    adjective: str = "plausible"  # which combinations are compared, if not all
     provenance: Provenance = "proved"
     has_gaps: bool = True  # False: the model returns labels only
 
@@ -85,6 +86,7 @@ class AuditSummary:
             epsilon,
             model.outcomes,
             space=model.space,
+            adjective=model.relation.adjective or "plausible",
             provenance=provenance,
             has_gaps=has_scores(model.scorer),
         )

@@ -36,7 +36,8 @@ class Remarks:
     @classmethod
     def of(cls, model: Model) -> Self:
         """Return no remarks."""
-        return cls(BadRows(model.space, ignore_sensitive=True, open_limits=True))
+        ignore = not model.relation.reads_sensitive
+        return cls(BadRows(model.space, ignore_sensitive=ignore, open_limits=True))
 
     def add_problem(self, row: Chunk, error: DomainError, *, before: int) -> None:
         """Count a row that could not be read."""
@@ -100,7 +101,11 @@ class TableDecisions:
         """Encode the people of a chunk; with `skip_bad_rows`, omit and count invalid rows."""
         space, admit = self.predictor.model.space, self.predictor.admit
         encode = partial(
-            Chunk.encode, space=space, ignore_sensitive=True, admit=admit, id_column=self.id_column
+            Chunk.encode,
+            space=space,
+            ignore_sensitive=not self.predictor.model.relation.reads_sensitive,
+            admit=admit,
+            id_column=self.id_column,
         )
         if not self.skip_bad_rows:
             return encode(chunk), list(range(len(chunk)))

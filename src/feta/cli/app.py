@@ -5,6 +5,7 @@ from typing import Annotated
 
 import typer
 
+from feta.cli.causes import causes
 from feta.cli.compare_command import compare
 from feta.cli.evidence_commands import bundle, keys, receipt, sign
 from feta.cli.load import load_model, origin_of, source_options
@@ -216,6 +217,7 @@ app.command()(sign)
 app.command()(receipt)
 app.command()(bundle)
 app.add_typer(keys, name="keys")
+app.add_typer(causes, name="causes")
 
 
 @app.command()

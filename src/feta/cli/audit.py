@@ -27,6 +27,7 @@ from feta.cli.certificate_files import CertificateFiles
 from feta.cli.counted_rows import counted_progress
 from feta.cli.exit_code import ExitCode
 from feta.cli.folder_lock import FolderLock
+from feta.cli.long_lived import long_lived
 from feta.cli.notices import note_ignored, notice
 from feta.cli.output_path import check_file, check_folder
 from feta.cli.progress import show_progress
@@ -127,6 +128,7 @@ def _audit(
         AuditFiles(options.out, loaded.model) as files,
         CertificateFiles(auditor, loaded, options, certified) as certificate,
         terminable(),
+        long_lived(),
         TableAudit(auditor, _stream(auditor, loaded, options)) as audit,
     ):
         with suppress(KeyboardInterrupt):  # the results so far are reported as partial
@@ -209,7 +211,10 @@ def _auditor(loaded: LoadedModel, options: AuditOptions) -> Auditor:
     counted = loaded.model.scorer.provenance == "counted"
     runtime = None if counted else loaded.runtime
     stored = None if votes.is_default else votes
-    return Auditor(loaded.model, options.engine, budget, runtime, votes=stored)
+    auditor = Auditor(loaded.model, options.engine, budget, runtime, votes=stored)
+    if options.certify:
+        auditor.check_certifiable()
+    return auditor
 
 
 def make_auditor(options: AuditOptions, formats: Formats, fingerprint: str) -> Auditor:

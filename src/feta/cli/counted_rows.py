@@ -26,8 +26,8 @@ def counted_progress(loaded: LoadedModel, *, jobs: int = 1) -> Iterator[None]:
     Workers have their own counters, so that only the number is printed for them.
     """
     scorer = loaded.model.scorer
-    if not isinstance(scorer, Counted):
-        yield
+    if not isinstance(scorer, Counted) or not loaded.model.relation.finite:
+        yield  # the numbers of similar people differ
         return
     people = _people(loaded)
     n_rows = scorer.expect(people, loaded.model.relation)
@@ -64,7 +64,9 @@ def _people(loaded: LoadedModel) -> Matrix:
     seen: dict[bytes, Matrix] = {}
     for chunk in table.chunks(names, typed=loaded.formats):
         people, _ = chunk.encode_good(model.space, admit=partial(admit, loaded))
-        keys = model.relation.keys(people)
+        relation = model.relation
+        whole = [row.tobytes() for row in people]
+        keys = relation.keys(people) if relation.has_key else whole
         seen |= {key: people[row] for row, key in enumerate(keys) if key not in seen}
     rows = [np.zeros((0, model.space.width)), *(person[None, :] for person in seen.values())]
     return np.concatenate(rows)

@@ -101,7 +101,7 @@ def run_doctor(
     else:
         _show(loaded, origin.name, examination, notes)
     trusted = not (comparison and comparison.surprising)
-    return ExitCode.DONE if trusted and model.relation.finite else ExitCode.BAD_INPUT
+    return ExitCode.DONE if trusted and model.space.finite else ExitCode.BAD_INPUT
 
 
 def _compare(loaded: LoadedModel) -> Comparison | None:
@@ -171,12 +171,11 @@ def _seconds_per_person(model: Model, people: Matrix) -> float | None:
 def _show(loaded: LoadedModel, name: str, examination: Examination, notes: list[str]) -> None:
     model = loaded.model
     console = Console(soft_wrap=True)
-    if model.relation.finite:
+    if model.space.finite and model.relation.has_key:
         console.print(Text(f"{plain(name)} can be audited.", style="bold green"))
-    elif not model.relation.has_key:
+    elif model.space.finite:
         message = (
-            f"{plain(name)} can be verified in Python, person by person, but not audited: the "
-            "relation of the schema has no fair decisions."
+            f"{plain(name)} can be audited, but the relation of the schema has no fair decisions."
         )
         console.print(Text(message, style="bold yellow"))
     else:
@@ -259,7 +258,9 @@ def _lattice_line(model: Model, seconds: float | None, n_rows: int) -> str:
     if not relation.finite:
         return f"Sensitive: {names}; uncountably many counterparts."
     engine = choose(CountOf(model), "auto").name
-    what = "counterparts per person" if relation.complete else "combinations, plausible or not"
+    what = "counterparts per person"
+    if not relation.complete:
+        what = f"combinations, {relation.adjective} or not"
     text = f"Sensitive: {names}; {relation.size:,} {what}; engine {engine}"
     if seconds is None:
         return text + "."

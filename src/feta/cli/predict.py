@@ -1,4 +1,4 @@
-"""`feta predict`: fair decisions; sensitive cells are never read and may be missing."""
+"""`feta predict`: fair decisions; sensitive cells are read only if the relation needs them."""
 
 import shutil
 import sys
@@ -99,7 +99,9 @@ def _columns_to_read(loaded: LoadedModel, options: PredictOptions) -> set[str]:
     space, table = loaded.model.space, loaded.table
     assert table is not None
     required = [
-        a.name for a in space.attributes if not isinstance(a, Derived) and not space.is_sensitive(a)
+        a.name
+        for a in space.attributes
+        if not isinstance(a, Derived) and (_reads_sensitive(loaded) or not space.is_sensitive(a))
     ]
     required += [options.id_column] if options.id_column else []
     table.require(required)
@@ -109,11 +111,22 @@ def _columns_to_read(loaded: LoadedModel, options: PredictOptions) -> set[str]:
     return names
 
 
+def _reads_sensitive(loaded: LoadedModel) -> bool:
+    """Return whether decisions need the sensitive columns."""
+    return loaded.model.relation.reads_sensitive
+
+
 def _check_reading(loaded: LoadedModel) -> None:
     """Print how the model was read; refuse a model that itself decides differently."""
     for note in loaded.notes:
         notice(note)
-    comparison = check_reading(loaded, ignore_sensitive=True, watch=show_progress)
+    if _reads_sensitive(loaded):
+        notice(
+            "these decisions need the sensitive columns: the equations of [consequences] recover "
+            "each person's noise from them"
+        )
+    ignore = not _reads_sensitive(loaded)
+    comparison = check_reading(loaded, ignore_sensitive=ignore, watch=show_progress)
     if comparison is not None and comparison.different:
         notice(comparison.sentence())
 
@@ -144,7 +157,7 @@ def _decide_table(
             if not options.skip_bad_rows:
                 note_all_problems(
                     error, table, names, model.space, loaded.formats,
-                    ignore_sensitive=True, admit=predictor.admit,
+                    ignore_sensitive=not _reads_sensitive(loaded), admit=predictor.admit,
                 )  # fmt: skip
             raise
     show_remarks(decisions.remarks, model)

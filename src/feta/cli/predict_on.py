@@ -22,6 +22,7 @@ from feta.cli.predict import PredictOptions, show_remarks, wrote
 from feta.cli.votes import VotesRequest, votes_of
 from feta.distributed.part_work import RowOptions
 from feta.distributed.result_folder import PARTS, Json, Receipt, ResultFolder
+from feta.errors import SchemaError
 from feta.model import Model
 from feta.readers.comparison import Comparison
 from feta.space.limits import Outside
@@ -47,6 +48,11 @@ def run_predict_on(model: ModelRequest, options: PredictOptions, on: str) -> Exi
     )
     with opened(request) as open_run:
         loaded, run = open_run.loaded, open_run.run
+        if loaded.model.relation.reads_sensitive:
+            raise SchemaError(
+                "decisions by [consequences] need the sensitive columns, which parts of a dataset "
+                "do not read here: got --on; expected one table; omit --on"
+            )
         note_ignored(open_run.ignored)
         for note in loaded.notes:
             notice(note)

@@ -69,6 +69,6 @@ class FairBatches:
     def __call__(self, batch: Any) -> Any:  # noqa: ANN401 - pyarrow ships no types
         """Return the kept columns and the column `decision`."""
         predictor = self._predictor
-        people = predictor.model.space.encode(batch, sensitive="ignore", limits="open")
+        people = predictor.model.space.encode(batch, sensitive=predictor.sensitive, limits="open")
         decisions = outcome_array(predictor.model, predictor.decide(people))
         return with_columns(batch, self.keep, {"decision": decisions})

@@ -70,11 +70,22 @@ def assignments(model: Model, people: Matrix, weights: VoteWeights | None) -> As
         return Assignments(relation.size if listed is None else len(listed), listed)
     weights.check(model.space)
     ids, votes = weights.assignment_ids, weights.votes
+    if listed is not None and relation.size != model.space.lattice.size:
+        return _shared_votes(listed, relation.combinations(listed), weights)
     if listed is not None:
         kept = _among(ids, listed)
         if kept.any() or not relation.counts_all_if_none:
             ids, votes = ids[kept], votes[kept]
     return Assignments(len(ids), ids, votes)
+
+
+def _shared_votes(listed: Counts, combinations: Counts, weights: VoteWeights) -> Assignments:
+    """Return the assignments of which several have the votes of one combination."""
+    votes_of = np.argsort(weights.assignment_ids, kind="stable")
+    known = weights.assignment_ids[votes_of]
+    kept = _among(combinations, known)
+    places = np.searchsorted(known, combinations[kept])
+    return Assignments(int(kept.sum()), listed[kept], weights.votes[votes_of[places]])
 
 
 def _among(ids: Counts, listed: Counts) -> Flags:

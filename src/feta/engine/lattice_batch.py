@@ -9,10 +9,11 @@ import numpy as np
 
 from feta.arrays import Counts
 from feta.engine.enumeration import solve_by_enumeration
+from feta.engine.exact_blocks import together
 from feta.engine.lattice_search import LatticeSearch
 from feta.engine.lattice_tally import LatticeTally
 from feta.engine.protocol import UNLIMITED
-from feta.engine.query_state import QueryState
+from feta.engine.query_state import QueryState, largest
 from feta.query import PersonQuery, WorstAt
 from feta.rule.comparator import UNDECIDED, Decisions
 from feta.scorer.kernel import KernelSearch, LatticeKernel, Limits, References
@@ -28,7 +29,7 @@ def solve_batch(
     """Answer queries about the decisions of one model, without a budget; return also the counts.
 
     Counting proves most people fair at once. The worst counterparts of the others, or any
-    counterexamples, are searched and replayed together. Near ties are searched person by person.
+    counterexamples, are searched and replayed together, and so are near ties of few counterparts.
     """
     batch = _Batch(kernel, queries, engine, threads)
     verdicts = batch.fair() | batch.worst() | batch.any()
@@ -81,15 +82,28 @@ class _Batch:
         if not rows.size:
             return {}
         decisions = self.decisions
-        found: list[int] = []
-        assignment_ids: list[int] = []
+        found: dict[int, int] = {}  # assignment ids
+        near: dict[int, Counts] = {}  # candidates for the worst one
         for group, result in self._searches(rows, decisions):
             for index, row in enumerate(group.tolist()):
                 candidates = result.candidates(index)
                 if result.finished[index] and len(candidates) == 1:
-                    found.append(row)
-                    assignment_ids.append(int(candidates[0]))
-        return self._unfair(np.array(found, int), np.array(assignment_ids, int), optimal=True)
+                    found[row] = int(candidates[0])
+                elif result.finished[index]:
+                    near[row] = candidates
+        return self._unfair(found | self._worst_of(near), optimal=True)
+
+    def _worst_of(self, near: dict[int, Counts]) -> dict[int, int]:
+        """Return the worst of each person's candidates, exactly, if it gets another decision."""
+        rule, chosen = self.model.rule, dict[int, int]()
+        for block in together(self.model, self.people, near):
+            for row, ids, scores in block.by_person():
+                decision, decisions = self.decisions[row], rule.decide_exactly(scores)
+                differs = (decisions != decision).astype(np.int8)
+                _, differs_there, worst = largest(rule.opposing(decision), scores, differs, ids)
+                if differs_there and scores.radii is None:
+                    chosen[row] = worst
+        return chosen
 
     def any(self) -> dict[int, Verdict]:
         """Return the verdicts of people with a counterexample that the kernel found."""
@@ -98,8 +112,25 @@ class _Batch:
             return {}
         references = References(self.decisions[rows].astype(np.int64), np.zeros(len(rows)))
         result = self.kernel.find(self.people[rows], references, Limits())
-        ids = result.assignment_ids[result.found]
-        return self._unfair(rows[result.found], ids, optimal=False)
+        found: dict[int, int] = {}
+        near: dict[int, Counts] = {}
+        for index, row in enumerate(rows.tolist()):
+            if result.found[index]:
+                found[row] = int(result.assignment_ids[index])
+            elif result.finished[index]:
+                near[row] = result.candidates(index)
+        return self._unfair(found | self._first_of(near), optimal=False)
+
+    def _first_of(self, near: dict[int, Counts]) -> dict[int, int]:
+        """Return the first of each person's candidates with another decision, exactly."""
+        chosen: dict[int, int] = {}
+        for block in together(self.model, self.people, near):
+            for row, ids, scores in block.by_person():
+                decisions = self.model.rule.decide_exactly(scores)
+                differs = (decisions != self.decisions[row]) & (decisions != UNDECIDED)
+                if differs.any():
+                    chosen[row] = int(ids[np.argmax(differs)])
+        return chosen
 
     @cached_property
     def decisions(self) -> Decisions:
@@ -112,10 +143,19 @@ class _Batch:
         rows = np.flatnonzero(~self.unanimous & asked)
         return rows[self.decisions[rows] != UNDECIDED] if rows.size else rows
 
-    def _unfair(self, rows: Counts, ids: Counts, *, optimal: bool) -> dict[int, Verdict]:
+    def _unfair(self, ids_by_row: dict[int, int], *, optimal: bool) -> dict[int, Verdict]:
         """Replay counterparts by their assignment ids; leave out pairs that prove nothing."""
+        rows, ids = (np.array([*part], np.int64) for part in (ids_by_row, ids_by_row.values()))
         people = self.people[rows]
-        others = self.model.space.lattice.moved(people, ids)
+        relation = self.model.relation
+        if relation.enclosing is None:  # the kernel searches all assignments, as for a complete one
+            moved = [
+                relation.counterpart(person, int(number))
+                for person, number in zip(people, ids, strict=True)
+            ]
+            others = np.array(moved, dtype=np.float64).reshape(people.shape)
+        else:
+            others = self.model.space.lattice.moved(people, ids)
         pairs = Counterexample.witnesses(self.model, people, others)
         effort = self._effort()
         return {

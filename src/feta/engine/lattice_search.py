@@ -3,6 +3,7 @@
 import numpy as np
 
 from feta.engine.budget_tracker import kernel_limits
+from feta.engine.enumeration import solve_by_enumeration
 from feta.engine.query_state import QueryState
 from feta.rule.comparator import UNDECIDED
 from feta.scorer.kernel import KernelSearch, LatticeKernel, Limits, References
@@ -21,7 +22,10 @@ class LatticeSearch:
 
     def any(self) -> Verdict:
         """Find a counterpart with a different decision, or prove that there is none."""
-        state, result = self.state, self.find()
+        state = self.state
+        if self._tied:
+            return solve_by_enumeration(state.query, state.budget_tracker.budget, state.engine)
+        result = self.find()
         if result.found[0]:
             return state.unfair(int(result.assignment_ids[0]))
         if not result.finished[0]:
@@ -44,12 +48,19 @@ class LatticeSearch:
             verdict = state.worst_of(candidates, runtime_safe=False)
             if not isinstance(verdict, Fair):
                 return verdict
+        if self._tied:
+            return state.not_separable()
         # Everybody gets the same decision; a second search tells whether the runtime agrees.
         again = self.find()
         if again.found[0]:
             return state.unfair(int(again.assignment_ids[0]))
         runtime_safe = again.finished[0] and again.runtime_safe[0] and not again.undecided
         return state.fair(runtime_safe=bool(runtime_safe))
+
+    @property
+    def _tied(self) -> bool:
+        """Whether the person's own decision is open: a smooth score may tie with the threshold."""
+        return self.state.span is None and bool((self.state.decision == UNDECIDED).any())
 
     def find(self) -> KernelSearch:
         """Find a counterpart with a different decision; regression: one outside the band."""
@@ -59,9 +70,7 @@ class LatticeSearch:
             center, half = np.array([float(band.center)]), band.half
             references = References(np.zeros(1, dtype=np.int64), center, half)
         else:
-            decisions = self.state.decision
-            assert (decisions != UNDECIDED).all()  # kernels are for exact scores
-            references = References(decisions.astype(np.int64), np.zeros(1))
+            references = References(self.state.decision.astype(np.int64), np.zeros(1))
         result = self.kernel.find(self.people, references, self._limits)
         self._charge(result)
         return result

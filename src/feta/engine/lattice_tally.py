@@ -1,17 +1,19 @@
 """Counts of decisions by a kernel, completed in exact arithmetic."""
 
 import time
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
 import numpy as np
 
-from feta.arrays import Counts, Matrix, Vector
+from feta.arrays import Counts, Matrix
 from feta.engine.budget_tracker import kernel_limits
 from feta.engine.counterparts import assignments, same_assignments
+from feta.engine.exact_blocks import alone, together
 from feta.engine.protocol import Budget, Until
-from feta.model import EXACT_CHUNK, Model
+from feta.model import Model
 from feta.rule.comparator import UNDECIDED
-from feta.scorer.kernel import LatticeKernel
+from feta.scorer.kernel import KernelCounts, LatticeKernel
 from feta.space.vote_weights import VoteWeights
 from feta.verdict.tally import Tally, complete_tally
 
@@ -82,37 +84,30 @@ class LatticeTally:
         )
         total = self.model.relation.size if weights is None else weights.total
         counts, runtime_safe = result.by_class, result.runtime_safe
-        for row, assignment_ids in result.undecided.items():
-            runtime_safe[row] = False
-            if majority:
-                one = slice(row, row + 1)
-                so_far = complete_tally(counts[one], total, runtime_safe[one], ties_to=ties_to)
-                if so_far.decided[0]:
-                    continue
-            self._count_exactly(people[row], assignment_ids, counts[row], weights, deadline)
+        undecided = self._remaining(result, total, majority=majority)
+        order = None if weights is None else np.argsort(weights.assignment_ids)
+        for evaluate in (together, alone):
+            for block in evaluate(self.model, people, undecided, deadline=deadline):
+                decisions = self.model.rule.decide_exactly(block.scores)
+                decided = decisions != UNDECIDED
+                votes = np.ones(len(decisions), dtype=np.int64)
+                if weights is not None:
+                    ids = block.assignment_ids
+                    indices = np.searchsorted(weights.assignment_ids, ids, sorter=order)
+                    assert order is not None
+                    votes = weights.votes[order[indices]]
+                np.add.at(counts, (block.rows[decided], decisions[decided]), votes[decided])
         return complete_tally(counts, total, runtime_safe, ties_to=ties_to)
 
-    def _count_exactly(
-        self,
-        person: Vector,
-        assignment_ids: Counts,
-        counts: Counts,
-        weights: VoteWeights | None,
-        deadline: float,
-    ) -> None:
-        """Add the decisions of undecided counterparts to `counts`, until the deadline."""
-        order = None if weights is None else np.argsort(weights.assignment_ids)
-        for start in range(0, len(assignment_ids), EXACT_CHUNK):
-            if time.monotonic() > deadline:
-                return
-            chunk = assignment_ids[start : start + EXACT_CHUNK]
-            points = self.model.restricted.counterparts(person[None, :], chunk)
-            exact = points.exact_scores(np.arange(len(chunk)))
-            decisions = self.model.rule.decide_exactly(exact)
-            votes = np.ones(len(chunk), dtype=np.int64)
-            if weights is not None:
-                assert order is not None
-                indices = np.searchsorted(weights.assignment_ids, chunk, sorter=order)
-                votes = weights.votes[order[indices]]
-            decided = decisions != UNDECIDED
-            np.add.at(counts, decisions[decided], votes[decided])
+    def _remaining(
+        self, result: KernelCounts, total: int, *, majority: bool
+    ) -> Mapping[int, Counts]:
+        """Return the counterparts to decide exactly, of whom no person is runtime-safe any more."""
+        result.runtime_safe[list(result.undecided)] = False
+        if not majority or not result.undecided:
+            return result.undecided
+        so_far = complete_tally(
+            result.by_class, total, result.runtime_safe, ties_to=self.model.rule.ties_to
+        )
+        certain = so_far.decided.tolist()
+        return {row: ids for row, ids in result.undecided.items() if not certain[row]}

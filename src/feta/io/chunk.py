@@ -267,14 +267,19 @@ def _category_values(
     """
     known = set(attribute.values)
     by_text: dict[object, object] = {str(value): value for value in attribute.values}
-    results: list[object] = []
-    for cell, value in zip(cells, values, strict=True):
+
+    def chosen(cell: object, value: object) -> object:
         missing = is_missing(value)
         if (missing and attribute.missing) or (not missing and _is_in(value, known)):
-            results.append(value)
-        else:
-            results.append(by_text.get(cell, value) if isinstance(cell, str) else value)
-    return results
+            return value
+        return by_text.get(cell, value) if isinstance(cell, str) else value
+
+    pairs = list(zip(cells, values, strict=True))
+    try:
+        results = {pair: chosen(*pair) for pair in set(pairs)}  # most are one of a few
+    except TypeError:  # an unhashable cell, such as a list
+        return [chosen(*pair) for pair in pairs]
+    return [results[pair] for pair in pairs]
 
 
 def _is_in(value: object, known: set[Any]) -> bool:

@@ -5,7 +5,8 @@ The csv module splits rows into cells, so that errors name their row; pandas con
 
 import csv
 import re
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
+from operator import itemgetter
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -195,34 +196,43 @@ class CsvTable:
     ) -> Iterator[Chunk]:
         """Yield the chosen columns in chunks of at most `rows` rows."""
         size = max(1, self.path.stat().st_size)
-        indices = [self.names.index(name) for name in chosen]
+        pick = _picker([self.names.index(name) for name in chosen])
+        empty = ("",) * len(chosen)
         table = self._rows(self.delimiter)
         next(table)
         start, characters = 0, 0
-        cells: list[list[object]] = [[] for _ in indices]
+        cells: list[tuple[str, ...]] = []
         problems: dict[int, str] = {}
         lines: list[int] = []
+
+        def chunk(progress: float) -> Chunk:
+            columns: dict[str, list[object]] = {
+                name: [*column]
+                for name, column in zip(chosen, zip(*cells, strict=True), strict=True)
+            }
+            frame = constant(self._typed_frame(columns, formats, problems))
+            return Chunk(self.path, start, columns, progress, problems, tuple(lines), frame)
+
         for number, (row, problem, line) in enumerate(table):
             lines.append(line)
             if problem:
                 problems[number - start] = problem
-            for column, index in zip(cells, indices, strict=True):
-                cell = "" if problem else row[index]
-                column.append(cell)
-                characters += len(cell)
+            picked = empty if problem else pick(row)
+            cells.append(picked)
+            characters += sum(map(len, picked))
             if number + 1 - start == rows or characters > CHUNK_CHARACTERS:
-                columns = dict(zip(chosen, cells, strict=True))
-                progress = self.bytes_read / size
-                frame = self._typed_frame(columns, formats, problems)
-                yield Chunk(
-                    self.path, start, columns, progress, problems, tuple(lines), constant(frame)
-                )
+                yield chunk(self.bytes_read / size)
                 start, characters = number + 1, 0
-                cells, problems, lines = [[] for _ in indices], {}, []
-        if cells[0]:
-            columns = dict(zip(chosen, cells, strict=True))
-            frame = self._typed_frame(columns, formats, problems)
-            yield Chunk(self.path, start, columns, 1.0, problems, tuple(lines), constant(frame))
+                cells, problems, lines = [], {}, []
+        if cells:
+            yield chunk(1.0)
+
+
+def _picker(indices: list[int]) -> Callable[[list[str]], tuple[str, ...]]:
+    """Return the function that reads these cells of a row."""
+    if len(indices) > 1:
+        return itemgetter(*indices)
+    return lambda row: (row[indices[0]],)
 
 
 class _LongLineError(Exception):  # never leaves this file

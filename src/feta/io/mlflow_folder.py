@@ -36,7 +36,9 @@ class FairModel(mlflow.pyfunc.PythonModel):
     ) -> list[Any]:
         """Return the name of each decision, or the score of a regression."""
         model = self.predictor.model
-        people = model.space.encode(model_input, sensitive="ignore", limits="open")
+        people = model.space.encode(
+            model_input, sensitive=self.predictor.sensitive, limits="open"
+        )
         self.predictor.admit(people)
         return [model.describe(outcome) for outcome in self.predictor.decide(people).tolist()]
 

@@ -54,7 +54,14 @@ def write_rows(stream: IO[str], rows: Iterable[Iterable[object]]) -> None:
     """Write lines of CSV; texts are quoted, so that no other separator can split them."""
     writer = csv.writer(stream, quoting=csv.QUOTE_NONNUMERIC)
     writer.writerows(
-        [_csv_text(cell) if isinstance(cell, str) else cell for cell in row] for row in rows
+        [
+            # Most texts consist of letters and digits, and are safe as they are.
+            _csv_text(cell)
+            if isinstance(cell, str) and not (cell.isascii() and cell.isalnum())
+            else cell
+            for cell in row
+        ]
+        for row in rows
     )
 
 

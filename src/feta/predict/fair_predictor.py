@@ -8,7 +8,7 @@ import warnings
 from copy import copy
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Self
+from typing import Literal, Self
 
 import numpy as np
 
@@ -80,9 +80,10 @@ class FairPredictor:
     def __post_init__(self) -> None:
         if not self.model.relation.has_key:
             raise SchemaError(
-                f"no fair decision exists: got the relation {self.model.relation!r}; expected a "
-                "relation with a key, in which counterparts of counterparts are counterparts, "
-                "such as the default one or constraints"
+                f"no fair decision exists: got the relation {type(self.model.relation).__name__}: "
+                f"{' '.join(self.model.relation.sentences)} Expected a relation with a key, in "
+                "which counterparts of counterparts are counterparts, such as the default one or "
+                "constraints"
             )
         _check_fitted(self.weights, self.level)
         if self.weights is not None:
@@ -171,7 +172,8 @@ class FairPredictor:
         Parameters
         ----------
         people
-            Rows encoded by `space.encode(table, sensitive="ignore")`.
+            Rows encoded by `space.encode(table, sensitive=predictor.sensitive)`: without the
+            sensitive columns, unless the relation (`Consequences`) needs them.
 
         Returns
         -------
@@ -241,6 +243,8 @@ class FairPredictor:
         if self.budget is not UNLIMITED:
             return None
         if type(people) is not np.ndarray or people.dtype != np.float64:
+            return None
+        if self.model.relation.reads_sensitive:  # compiled code does not check these columns
             return None
         mean = self._mean or self._listed
         if mean is not None:
@@ -403,8 +407,13 @@ class FairPredictor:
                 "use space.encode(table, sensitive='ignore')"
             )
         people = np.asarray(people, dtype=np.float64)
-        self.model.space.check(people, sensitive="ignore", limits="open")
+        self.model.space.check(people, sensitive=self.sensitive, limits="open")
         return people
+
+    @property
+    def sensitive(self) -> Literal["check", "ignore"]:
+        """How people are encoded: "check" if the relation recovers noise from sensitive columns."""
+        return "check" if self.model.relation.reads_sensitive else "ignore"
 
 
 def _check_fitted(weights: object, level: object) -> None:

@@ -24,6 +24,7 @@ from feta.readers.runtime import Runtime, graph_runtime, runtime_of
 from feta.readers.sklearn.pipeline import raw_table, split_pipeline
 from feta.readers.source import ModelSource, SourceOptions, open_source
 from feta.readers.torch.read import torch_outputs
+from feta.relation.protocol import Relation
 from feta.rule import Rule, rule_kind
 from feta.scorer.protocol import Scorer
 from feta.space.attribute import Categorical, Derived
@@ -89,12 +90,14 @@ def open_model(
         stored, votes = load_votes(path)
         model = select_view(path, stored, one_vs_rest)
         table_options = load_table_options(path)
+        people = _with_noise(people, model.relation)
         table, formats = open_table(model.space, table_options, people, watch)
         return LoadedModel(model, table=table, formats=formats, options=table_options, votes=votes)
     source = open_source(path, options)
     if schema is None:
         raise SchemaError(f"{path} needs a schema: feta init {path} DATA --sensitive … writes one")
     declared = read_schema(schema)
+    people = _with_noise(people, declared.relation)
     table, formats = open_table(declared.space, declared.file.table, people, watch)
     try:
         with warnings.catch_warnings(record=True) as recorded:
@@ -131,6 +134,13 @@ def _classes(estimator: Any) -> "Sequence[object]":  # noqa: ANN401 - scikit-lea
         return ()
     classes: Sequence[object] = getattr(split_pipeline(estimator)[1], "classes_", ())
     return classes
+
+
+def _with_noise(people: PeopleFile | None, relation: Relation) -> PeopleFile | None:
+    """Return the table with its sensitive columns, if the relation needs them."""
+    if people is None or not relation.reads_sensitive:
+        return people
+    return replace(people, ignore_sensitive=False)
 
 
 def open_table(

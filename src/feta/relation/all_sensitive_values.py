@@ -71,6 +71,15 @@ class AllSensitiveValues:
         """Return the person's counterpart with this assignment."""
         return self.space.lattice.counterpart(person, assignment_id)
 
+    def moved(self, person: Vector, assignment_ids: Counts) -> Matrix:
+        """Return the person's counterparts with these assignments, one row each."""
+        rows = np.repeat(np.asarray(person)[None, :], len(assignment_ids), axis=0)
+        return self.space.lattice.moved(rows, assignment_ids)
+
+    def combinations(self, assignment_ids: Counts) -> Counts:
+        """Return the ids themselves: an assignment is a combination of sensitive values."""
+        return assignment_ids
+
     def counterparts(self, person: Vector) -> Iterator[Matrix]:
         """Yield all counterparts of a person in blocks; the person is one of them."""
         return self.space.lattice.counterparts(person)
@@ -80,9 +89,39 @@ class AllSensitiveValues:
         del person
 
     @property
+    def moving(self) -> Flags:
+        """Flags of the columns in which counterparts may differ."""
+        return self.space.sensitive_columns
+
+    @property
+    def separated(self) -> None:
+        """None: nothing moves along."""
+        return
+
+    @property
+    def reads_sensitive(self) -> bool:
+        """False: the shared columns are the key."""
+        return False
+
+    def obstacle(self, column: str) -> str:
+        """Return nothing: the limits do not matter."""
+        del column
+        return ""
+
+    def reasons(self, person: Vector, counterpart: Vector) -> tuple[str, ...]:
+        """Return nothing: nothing moves along."""
+        del person, counterpart
+        return ()
+
+    @property
     def counts_all_if_none(self) -> bool:
         """False: vote weights are never empty."""
         return False
+
+    @property
+    def adjective(self) -> str:
+        """Empty: all combinations of sensitive values are compared."""
+        return ""
 
     @property
     def sentences(self) -> tuple[str, ...]:

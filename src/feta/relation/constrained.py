@@ -15,6 +15,7 @@ from feta.conditions.rows import Narrowing
 from feta.errors import SchemaError
 from feta.relation.all_sensitive_values import AllSensitiveValues
 from feta.relation.constraints import Constraint, read_constraints
+from feta.relation.listed_ids import ListedIds
 from feta.relation.protocol import Relation
 from feta.space.axis import Axis
 from feta.space.feature_space import FeatureSpace
@@ -26,9 +27,6 @@ IF_NONE: tuple[IfNone, ...] = ("refuse", "all")
 
 # Flags of combinations are listed per person, so they must fit in memory.
 MAX_COMBINATIONS = 2**24
-
-# Combinations that are cached for different values of the shared columns that constraints read.
-MAX_CACHED = 2**24
 
 # People who are looked up in the list of combinations, instead of evaluating all conditions.
 FEW = 2
@@ -166,9 +164,39 @@ class Constrained:
         del person
 
     @property
+    def moving(self) -> Flags:
+        """Flags of the columns in which counterparts may differ."""
+        return self._space.sensitive_columns
+
+    @property
+    def separated(self) -> None:
+        """None: nothing moves along."""
+        return
+
+    @property
+    def reads_sensitive(self) -> bool:
+        """False: the shared columns are the key."""
+        return False
+
+    def obstacle(self, column: str) -> str:
+        """Return nothing: conditions hold for all numbers."""
+        del column
+        return ""
+
+    def reasons(self, person: Vector, counterpart: Vector) -> tuple[str, ...]:
+        """Return nothing: nothing moves along."""
+        del person, counterpart
+        return ()
+
+    @property
     def counts_all_if_none(self) -> bool:
         """Whether all assignments vote where no plausible one has a vote."""
         return self.if_none == "all"
+
+    @property
+    def adjective(self) -> str:
+        """Which combinations of sensitive values are compared."""
+        return "plausible"
 
     @property
     def sentences(self) -> tuple[str, ...]:
@@ -218,6 +246,15 @@ class Constrained:
         """Return the person's counterpart with this assignment."""
         return self._space.lattice.counterpart(person, assignment_id)
 
+    def moved(self, person: Vector, assignment_ids: Counts) -> Matrix:
+        """Return the person's counterparts with these assignments, one row each."""
+        rows = np.repeat(np.asarray(person)[None, :], len(assignment_ids), axis=0)
+        return self._space.lattice.moved(rows, assignment_ids)
+
+    def combinations(self, assignment_ids: Counts) -> Counts:
+        """Return the ids themselves: an assignment is a combination of sensitive values."""
+        return assignment_ids
+
     def counterparts(self, person: Vector) -> Iterator[Matrix]:
         """Yield all counterparts of a person in blocks."""
         ids = self.assignment_ids(person)
@@ -265,12 +302,12 @@ class Constrained:
         return np.array([column for one in ranges for column in one], dtype=np.int64)
 
     @cached_property
-    def _cache(self) -> "_Cache":
-        return _Cache()
+    def _cache(self) -> ListedIds:
+        return ListedIds()
 
     def _ids_by_values(self, values: bytes, person: Vector) -> Counts:
         """Return the plausible ids for these values of the shared columns that constraints read."""
-        known = self._cache.by_values.get(values)
+        known = self._cache.by_key.get(values)
         if known is None:
             cells = space_cells(
                 self._space, [(a, person[self._space.columns_of(a)]) for a in self._read]
@@ -341,27 +378,3 @@ def space_cells(space: FeatureSpace, shared: list[tuple[Any, Vector]]) -> dict[s
 
 def _shaped(cells: Cells, shape: list[int]) -> Cells:
     return Cells(cells.numbers.reshape(shape), cells.missing.reshape(shape), cells.values)
-
-
-class _Cache:
-    """Plausible ids by values; equal lists are one array, by which engines group people."""
-
-    def __init__(self) -> None:
-        self.by_values: dict[bytes, Counts] = {}
-        self._arrays: dict[bytes, Counts] = {}
-        self._size = 0
-
-    def add(self, values: bytes, ids: Counts) -> Counts:
-        """Add a list of ids; return the array that is cached."""
-        if self._size > MAX_CACHED:
-            self.by_values.clear()
-            self._arrays.clear()
-            self._size = 0
-        digest = hashlib.sha256(ids.tobytes()).digest()
-        if digest not in self._arrays:
-            ids.setflags(write=False)
-            self._arrays[digest] = ids
-            self._size += len(ids)
-        self._size += 16  # a dictionary entry
-        self.by_values[values] = known = self._arrays[digest]
-        return known

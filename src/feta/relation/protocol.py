@@ -1,11 +1,14 @@
 """The protocol of relations: who is a counterpart of whom."""
 
 from collections.abc import Iterator
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 from feta.arrays import Counts, Flags, Matrix, Vector
 from feta.space.axis import Axis
 from feta.space.feature_space import FeatureSpace
+
+if TYPE_CHECKING:
+    from feta.relation.separated import Separated
 
 
 class Relation(Protocol):
@@ -73,6 +76,17 @@ class Relation(Protocol):
         """Return the person's counterpart with this assignment."""
         ...
 
+    def moved(self, person: Vector, assignment_ids: Counts) -> Matrix:
+        """Return the person's counterparts with these assignments, one row each.
+
+        An assignment without a counterpart gives any person who is no counterpart, or the person.
+        """
+        ...
+
+    def combinations(self, assignment_ids: Counts) -> Counts:
+        """Return the id of the sensitive values of each assignment, which has the votes."""
+        ...
+
     def counterparts(self, person: Vector) -> Iterator[Matrix]:
         """Yield all counterparts of a person in blocks; the person is one of them."""
         ...
@@ -86,8 +100,32 @@ class Relation(Protocol):
         ...
 
     @property
+    def moving(self) -> Flags:
+        """Flags of the columns in which counterparts may differ."""
+        ...
+
+    @property
+    def separated(self) -> "Separated | None":
+        """The counterparts as sums over the sensitive columns, for kernels; None for others."""
+        ...
+
+    @property
+    def reads_sensitive(self) -> bool:
+        """Whether a key, and so a fair decision, needs the sensitive columns."""
+        ...
+
+    def obstacle(self, column: str) -> str:
+        """Return why numbers of a column must not leave its limits; empty if they may."""
+        ...
+
+    @property
     def counts_all_if_none(self) -> bool:
         """Whether all assignments vote where no counterpart has a vote."""
+        ...
+
+    @property
+    def adjective(self) -> str:
+        """Which combinations of sensitive values are compared, such as "plausible"; empty: all."""
         ...
 
     @property
@@ -101,11 +139,15 @@ class Relation(Protocol):
         ...
 
     def keys(self, people: Matrix) -> list[bytes]:
-        """Return the exact key of each person; the sensitive columns are not read."""
+        """Return the exact key of each person; sensitive columns are read as the relation says."""
         ...
 
     def admits(self, people: Matrix) -> Flags:
         """Return who can be a counterpart; the others have a key, but are nobody's counterpart."""
+        ...
+
+    def reasons(self, person: Vector, counterpart: Vector) -> tuple[str, ...]:
+        """Say which other columns of a counterpart moved, and why; empty if none did."""
         ...
 
     def related(self, person: Vector, other: Vector) -> bool:

@@ -133,9 +133,44 @@ class Similar:
         return False
 
     @property
+    def moving(self) -> Flags:
+        """Flags of the columns in which counterparts may differ."""
+        space = self._space
+        flags = np.array(space.sensitive_columns)
+        for attribute in space.attributes:
+            if getattr(attribute, "source", attribute.name) in self.distances:
+                flags[space.columns_of(attribute)] = True
+        return flags
+
+    @property
+    def separated(self) -> None:
+        """None: counterparts are not listed."""
+        return
+
+    @property
+    def reads_sensitive(self) -> bool:
+        """False: there is no key."""
+        return False
+
+    def obstacle(self, column: str) -> str:
+        """Return nothing: the limits do not matter."""
+        del column
+        return ""
+
+    def reasons(self, person: Vector, counterpart: Vector) -> tuple[str, ...]:
+        """Return nothing: all columns within their distances may differ."""
+        del person, counterpart
+        return ()
+
+    @property
     def counts_all_if_none(self) -> bool:
         """False: nobody votes."""
         return False
+
+    @property
+    def adjective(self) -> str:
+        """Empty: any sensitive values are compared."""
+        return ""
 
     @property
     def sentences(self) -> tuple[str, ...]:
@@ -168,6 +203,14 @@ class Similar:
     def counterpart(self, person: Vector, assignment_id: int) -> Vector:
         """Raise: counterparts are not listed."""
         return _not_listed(person, assignment_id)
+
+    def moved(self, person: Vector, assignment_ids: Counts) -> Matrix:
+        """Raise: counterparts are not listed."""
+        return _not_listed(person, assignment_ids)
+
+    def combinations(self, assignment_ids: Counts) -> Counts:
+        """Raise: counterparts are not listed."""
+        return _not_listed(assignment_ids)
 
     def counterparts(self, person: Vector) -> Iterator[Matrix]:
         """Raise: counterparts are not listed."""

@@ -9,7 +9,7 @@ import numpy as np
 from feta.arrays import Matrix
 from feta.auditing.block import AuditedBlock
 from feta.auditing.finding import Finding
-from feta.auditing.record import record_columns
+from feta.auditing.record import moving_attributes, record_columns
 from feta.io.sanitize import write_rows
 from feta.model import Model
 from feta.scorer.protocol import has_scores
@@ -55,7 +55,8 @@ class AuditTables:
     def __init__(self, model: Model) -> None:
         self.model = model
         self.names = [attribute.name for attribute in model.space.attributes]
-        self.sensitive = [attribute.name for attribute in model.space.sensitive]
+        self.moving = moving_attributes(model)
+        self.moved = [attribute.name for attribute in self.moving]
         self.has_gaps = has_scores(model.scorer)  # False: the model returns labels only
 
     @property
@@ -69,12 +70,12 @@ class AuditTables:
         A regression has the lower and the higher score; the row itself may have neither.
         """
         if self.model.rule.tolerance is None:
-            return [*PAIR_HEADER, *self.names, *(f"counterpart {name}" for name in self.sensitive)]
+            return [*PAIR_HEADER, *self.names, *(f"counterpart {name}" for name in self.moved)]
         renamed = {"score": "lower score", "counterpart score": "higher score"}
         names = [
-            f"{name} of the lower score" if name in self.sensitive else name for name in self.names
+            f"{name} of the lower score" if name in self.moved else name for name in self.names
         ]
-        others = [f"{name} of the higher score" for name in self.sensitive]
+        others = [f"{name} of the higher score" for name in self.moved]
         return [*(renamed.get(name, name) for name in PAIR_HEADER), *names, *others]
 
     def write(self, audited: AuditedBlock, streams: Mapping[str, IO[str]]) -> None:
@@ -111,15 +112,15 @@ class AuditTables:
         space = self.model.space
         before = record_columns(space, np.stack([pair.person for _, pair, _ in pairs]))
         others = np.stack([pair.counterpart for _, pair, _ in pairs])
-        after = record_columns(space, others, space.sensitive)
+        after = record_columns(space, others, self.moving)
         rows: list[list[object]] = []
         records = zip(*(before[column] for column in self.names), strict=True)
         moved = zip(*after.values(), strict=True)
-        own = zip(*(before[column] for column in self.sensitive), strict=True)
+        own = zip(*(before[column] for column in self.moved), strict=True)
         for (finding, pair, name), record, values, old in zip(
             pairs, records, moved, own, strict=True
         ):
-            columns = zip(self.sensitive, values, old, strict=True)
+            columns = zip(self.moved, values, old, strict=True)
             changed = [column for column, new, previous in columns if new != previous]
             # A regression makes no decisions.
             decisions = [self.model.outcomes[number] for number in pair.decisions] or ["", ""]

@@ -71,8 +71,13 @@ def _compared_people(report: ReportData) -> str:
         return (
             f"Each person with everybody who differs in {names} only, at any values of the domain."
         )
-    sentences = " ".join(plain(text) for text in report.model.relation.sentences)
-    return f"Each person with the plausible people who differ in {names} only. {sentences}".strip()
+    relation = report.model.relation
+    sentences = " ".join(plain(text) for text in relation.sentences)
+    if relation.enclosing is not None:
+        who = f"the {relation.adjective} people who differ in {names} only"
+    else:
+        who = f"people who differ in {names} and in what the relation lets differ"
+    return f"Each person with {who}. {sentences}".strip()
 
 
 def _certainty(report: ReportData) -> str:

@@ -63,6 +63,7 @@ class Card:
     probabilities: tuple[str, str] | None
     runtime: str
     replayed: bool | None
+    reasons: tuple[str, ...]  # which other columns moved, and why
 
 
 def html(report: ReportData, sections: tuple[ReportSection, ...] = ()) -> str:
@@ -91,7 +92,10 @@ def html(report: ReportData, sections: tuple[ReportSection, ...] = ()) -> str:
         picture=picture,
         picture_of=picture_of,
         svg=svg,
-        notes=[*notes(summary, report.source.runtime), *source_notes(report.source.notes)],
+        notes=[
+            *notes(summary, report.source.runtime),
+            *source_notes(report.source.notes),
+        ],
         caveats=list(caveats(model)),
         proxies=[] if report.proxies is None else list(proxy_lines(report.proxies)),
         early_end=early_end(report),
@@ -129,10 +133,15 @@ def question(report: ReportData) -> str:
     """Return the question that the audit answers about each person."""
     names = either(report.summary.attributes).replace(" or ", " and ")
     words = words_for(report.model, report.source.unit)
-    which = "any" if report.model.relation.complete else "plausible"
+    relation = report.model.relation
+    other = (
+        "every other column"
+        if relation.complete or relation.enclosing is not None
+        else "every column that does not move along, as stated above"
+    )
     return (
-        f"Does this person have {words.counterexample}? A counterpart is equal in every other "
-        f"column, and has {which} values of {names}."
+        f"Does this person have {words.counterexample}? A counterpart is equal in {other}, and has "
+        f"{relation.adjective or 'any'} values of {names}."
     )
 
 
@@ -177,6 +186,7 @@ def _cards(report: ReportData, words: RuleWords) -> list[Card]:
                 pair_probabilities(model, view.pair) if probable else None,
                 view.finding.runtime,
                 view.finding.replayed,
+                model.relation.reasons(view.pair.person, view.pair.counterpart),
             )
         )
     return cards

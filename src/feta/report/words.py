@@ -59,7 +59,9 @@ def headline(summary: AuditSummary, words: RuleWords, *, partial: bool) -> Headl
         names = either(summary.attributes)
         whatever = f", whatever their {names}"
         if summary.combined:
-            whatever = f", for every plausible combination of {names.replace(' or ', ' and ')}"
+            whatever = (
+                f", for every {summary.adjective} combination of {names.replace(' or ', ' and ')}"
+            )
         return Headline("fair", strong, f"{whatever}{counted}.")
     return Headline("undecided", "Undecided: ", _explain_undecided(summary, partial=partial))
 
@@ -198,24 +200,25 @@ def notes(summary: AuditSummary, runtime: str) -> Iterator[str]:
 
 
 def _plausible_words(summary: AuditSummary) -> Iterator[str]:
-    """State who cannot be compared, and whose own values are not plausible."""
+    """State who cannot be compared, and whose own values the relation does not admit."""
     if summary.mean_combinations is None:
         return
+    which = summary.adjective
     if summary.nobody:
         yield (
             f"Nobody to compare with: {summary.nobody:,} of {summary.people:,} people; at most one "
-            "combination of the sensitive values is plausible for their other columns. They are "
-            "not counted as fair."
+            f"combination of the sensitive values is {which} for their other columns. They are not "
+            "counted as fair."
         )
     if summary.implausible:
         yield (
-            f"Own values not plausible: {summary.implausible:,} of {summary.people:,} people. The "
-            "plausible people with the same other columns are compared instead. The decision of "
+            f"Own values not {which}: {summary.implausible:,} of {summary.people:,} people. The "
+            f"{which} people with the same other columns are compared instead. The decision of "
             f"{summary.own_differ:,} of them differs from the one that all of these get; they are "
             "undecided."
         )
     yield (
-        f"A person has {summary.mean_combinations:.1f} plausible combinations of the sensitive "
+        f"A person has {summary.mean_combinations:.1f} {which} combinations of the sensitive "
         "values on average."
     )
 
@@ -224,7 +227,8 @@ def figures(summary: AuditSummary, words: RuleWords) -> Iterator[str]:
     """State the rates, the gaps, and the cost of fair decisions."""
     yield from _decision_figures(summary)
     yield from _violation_figures(summary, words)
-    yield f"{words.flip[0]} {summary.flip_rate:.1%} {words.flip[1]}"
+    if summary.decided:
+        yield f"{words.flip[0]} {summary.flip_rate:.1%} {words.flip[1]}"
     yield from error_figures(summary, words)
 
 

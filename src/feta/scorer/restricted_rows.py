@@ -96,13 +96,9 @@ class CounterpartRows:
     @cached_property
     def _points(self) -> Points:
         relation = self.restricted.relation
-        rows = [
-            relation.counterpart(person, int(assignment_id))
-            for person in self.people
-            for assignment_id in self.assignment_ids
-        ]
-        width = self.people.shape[1]
-        return self.restricted.scorer.points(np.array(rows, dtype=np.float64).reshape(-1, width))
+        rows = [relation.moved(person, self.assignment_ids) for person in self.people]
+        empty = np.zeros((0, self.people.shape[1]))
+        return self.restricted.scorer.points(np.concatenate([empty, *rows]))
 
     def scores(self, arithmetic: Arithmetic, chosen: Counts | None = None) -> Enclosure:
         """Compute float64 scores; the error bound also covers the given arithmetic."""

@@ -51,6 +51,12 @@ class Served:
     def read(cls, content: bytes, name: str) -> "Served":
         """Read the content of a file, and make first decisions."""
         predictor = FairPredictor.voting(*votes_of_bytes(content))
+        if predictor.model.relation.reads_sensitive:
+            raise SchemaError(
+                "decisions by [consequences] are not served: they need the sensitive columns, "
+                "which the service never reads; expected another relation; use feta predict or "
+                "FairPredictor"
+            )
         served = cls(name, predictor, hashlib.sha256(content).hexdigest(), content)
         served.warm_up()
         return served

@@ -19,7 +19,9 @@ class Axis:
 
     attribute: Finite | Real
     derived: tuple[Derived, ...]
-    columns: tuple[int, ...]  # of the attribute, then of each derived one
+    columns: tuple[int, ...]  # of the attribute, then of each derived one, then of the moves
+    # Numbers that follow from the value, one tuple per column (`feta.relation.separated`).
+    moves: tuple[tuple[float, ...], ...] = ()
 
     @property
     def real(self) -> bool:
@@ -45,8 +47,10 @@ class Axis:
         """Return the columns at these coordinates."""
         if isinstance(self.attribute, Real):
             return np.array(coordinates, dtype=np.float64)[:, None]
-        codes = self.attribute.codes(np.asarray(coordinates).astype(np.int64, copy=False))
-        return np.hstack([codes, *(band.derive(codes[:, 0]) for band in self.derived)])
+        indices = np.asarray(coordinates).astype(np.int64, copy=False)
+        codes = self.attribute.codes(indices)
+        moves = [np.array(column)[indices, None] for column in self.moves]
+        return np.hstack([codes, *(band.derive(codes[:, 0]) for band in self.derived), *moves])
 
     @cached_property
     def every_code(self) -> Matrix:

@@ -37,7 +37,7 @@ def spaced_numbers(name: str, low: float, high: float, *, step: float) -> tuple[
 
 def on_grid(levels: tuple[float, ...], numbers: Vector) -> Flags:
     """Flag the numbers that continue evenly spaced levels; nothing continues other levels."""
-    step = _step(levels)
+    step = even_step(levels)
     if step is None:
         return np.zeros(len(numbers), dtype=bool)
     first = _decimal(levels[0])
@@ -49,7 +49,7 @@ def _continues(first: Fraction, step: Fraction, number: float) -> bool:
 
 
 @lru_cache(maxsize=16)  # a list may have a million levels
-def _step(levels: tuple[float, ...]) -> Fraction | None:
+def even_step(levels: tuple[float, ...]) -> Fraction | None:
     """Return the step between the levels; None if they are not evenly spaced."""
     if len(levels) < 2:  # noqa: PLR2004 - one level has no step
         return None

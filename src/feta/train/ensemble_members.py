@@ -8,7 +8,8 @@ import numpy as np
 
 from feta.arrays import Counts, Flags, Matrix, Vector
 from feta.train.checkpoint_file import Checkpoint
-from feta.train.ensemble_stack import Stack, import_torch
+from feta.train.ensemble_stack import Stack
+from feta.train.import_torch import import_torch
 from feta.train.split import Split, draw
 from feta.train.task import Task
 

@@ -7,15 +7,18 @@ time than one.
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from feta.arrays import Matrix, Vector
-from feta.errors import MissingExtra, NetworkError
+from feta.errors import NetworkError
 from feta.scorer.network.activation import Activation
 from feta.scorer.network.layers import Affine, Columns
 from feta.scorer.network.network import Network
+from feta.scorer.network.smooth.activation import Smooth
+from feta.train.functions import torch_activation
+from feta.train.import_torch import import_torch
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -29,7 +32,7 @@ class Shape:
     """Layer widths from the inputs to the scores, and the activations between them."""
 
     widths: tuple[int, ...]
-    activations: tuple[Activation, ...]
+    activations: tuple[Activation | Smooth, ...]
 
     @classmethod
     def of(cls, network: Network) -> "Shape":
@@ -37,8 +40,7 @@ class Shape:
         if network.first.tables:
             raise NetworkError("a network with tables cannot be trained; train it on raw columns")
         inner = [len(layer.bias) for layer in network.layers]
-        activations = tuple(activation for activation, _ in network.piecewise_steps)
-        return cls((network.width, network.first.outputs, *inner), activations)
+        return cls((network.width, network.first.outputs, *inner), network.activations)
 
     @property
     def sizes(self) -> list[tuple[int, int]]:
@@ -105,7 +107,7 @@ class Stack:
         self.rates: Tensor = torch.tensor(np.array(learning_rates, dtype=np.float64))[:, None]
         self.mean, self.square = torch.zeros_like(self.numbers), torch.zeros_like(self.numbers)
         self.steps = 0
-        self._activations = [_torch_activation(one) for one in shape.activations]
+        self._activations = [torch_activation(one) for one in shape.activations]
 
     def scores(self, people: "Tensor") -> "Tensor":
         """Score people, (members or 1, people, columns), as (members, people, outputs)."""
@@ -161,34 +163,6 @@ class Stack:
             for name in ("numbers", "mean", "square", "rates"):
                 getattr(self, name).copy_(torch.tensor(state[name]))
         self.steps = int(state["steps"][0])
-
-
-def _torch_activation(activation: Activation) -> Callable[["Tensor"], "Tensor"]:
-    torch = import_torch()
-    if activation.is_relu:
-        return torch.relu
-    breaks, slopes, shifts = (
-        torch.tensor(np.array(values))
-        for values in (activation.breaks, activation.slopes, activation.intercepts)
-    )
-
-    def activate(values: "Tensor") -> "Tensor":
-        result = slopes[0] * values + shifts[0]
-        for index in range(len(breaks)):
-            piece = slopes[index + 1] * values + shifts[index + 1]
-            result = torch.where(values >= breaks[index], piece, result)
-        return result
-
-    return activate
-
-
-def import_torch() -> Any:  # noqa: ANN401 - a module
-    """Import torch when training needs it."""
-    try:
-        import torch  # noqa: PLC0415 - an extra, and slow to import
-    except ImportError:
-        raise MissingExtra("torch", "torch") from None
-    return torch
 
 
 @contextmanager

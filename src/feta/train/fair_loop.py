@@ -8,7 +8,8 @@ import numpy as np
 from feta.arrays import Counts, Flags, Matrix, Vector
 from feta.scorer.network.network import Network
 from feta.train.checkpoint_file import Checkpoint
-from feta.train.ensemble_stack import Shape, Stack, import_torch
+from feta.train.ensemble_stack import Shape, Stack
+from feta.train.import_torch import import_torch
 from feta.train.run import Epoch, Fairness, TrainingRun
 from feta.train.selection import nearest_to_ideal
 from feta.train.split import Split, draw

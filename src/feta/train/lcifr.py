@@ -23,7 +23,8 @@ from feta.scorer.network.layers import Affine
 from feta.scorer.network.network import Network
 from feta.space.attribute import Categorical
 from feta.space.feature_space import FeatureSpace
-from feta.train.ensemble_stack import Shape, Stack, import_torch, one_thread
+from feta.train.ensemble_stack import Shape, Stack, one_thread
+from feta.train.import_torch import import_torch
 from feta.train.plain import Progress
 from feta.train.scaling import Scaling
 from feta.train.split import Split

@@ -16,13 +16,13 @@ from feta.arrays import Counts, Matrix, Vector
 from feta.errors import SchemaError, unknown_choice
 from feta.rule import Rule, Threshold
 from feta.rule.protocol import is_finite_number
-from feta.scorer.network.activation import NAMED, Activation
 from feta.scorer.network.layers import Columns
 from feta.scorer.network.network import Network
 from feta.space.feature_space import FeatureSpace
 from feta.train.checkpoint_file import Checkpoint
 from feta.train.ensemble_members import Members, Trial
 from feta.train.ensemble_stack import Shape, one_thread
+from feta.train.functions import trained_activation
 from feta.train.scaling import Scaling
 from feta.train.split import Split, Subset
 from feta.train.task import Task
@@ -96,9 +96,7 @@ class PlainTrainer:
             check_positive_integer("batch size", size)
         for width in self.hidden:
             check_positive_integer("width of a hidden layer", width)
-        if not isinstance(NAMED.get(self.activation, lambda: None)(), Activation):
-            known = [name for name, make in NAMED.items() if isinstance(make(), Activation)]
-            raise SchemaError(f"invalid activation: {unknown_choice(self.activation, known)}")
+        trained_activation(self.activation)
         Task(self.rule)
 
     @cached_property
@@ -112,8 +110,7 @@ class PlainTrainer:
     @cached_property
     def shape(self) -> Shape:
         """The network's shape."""
-        activation = NAMED[self.activation]()
-        assert isinstance(activation, Activation)
+        activation = trained_activation(self.activation)
         widths = (len(self.columns), *self.hidden, self.rule.outputs)
         return Shape(widths, (activation,) * len(self.hidden))
 

@@ -9,7 +9,7 @@ from numpy.typing import ArrayLike
 from feta.arrays import Matrix, Vector
 from feta.errors import DomainError, SchemaError
 from feta.rule import Argmax, Rule, Threshold, rule_kind
-from feta.train.ensemble_stack import import_torch
+from feta.train.import_torch import import_torch
 
 if TYPE_CHECKING:
     from torch import Tensor

@@ -64,7 +64,8 @@ def worst_counterparts(
     Return the counterparts' rows and float64 scores. With "integer" numbers the choice is exact,
     and the first of equals on the lattice. With "real" numbers one integer attribute, the widest,
     takes any value of its range (a `Real` always does): the score is then the highest up to
-    rounding, at a float64 point.
+    rounding, at a float64 point. A network with smooth activations has no breaks to follow along a
+    range, so its integers stay integers; of scores within 2^-900 of each other, any may be chosen.
 
     With `beyond`, a person without a counterpart beyond that score may get any counterpart, or
     the person itself: this is several times faster. With `nearly`, a score may be below the
@@ -76,6 +77,15 @@ def worst_counterparts(
     """
     if network.outputs != 1:
         raise SchemaError(f"invalid number of scores: got {network.outputs}; expected 1")
+    if not network.piecewise_linear:
+        numbers = "integer"
+        reals = [repr(a.name) for a in space.sensitive if isinstance(a, Real)]
+        if reals:
+            raise SchemaError(
+                f"a real-valued sensitive attribute needs a piecewise-linear network: got "
+                f"{', '.join(reals)} and {network.description}; expected integers; add a step to "
+                "the attribute, or train with activation='relu'"
+            )
     relation = AllSensitiveValues(_grid(space))
     search = _WorstSearch(relation, network, _line(space, relation, network, numbers=numbers))
     if engine == "auto" and search.fits_kernel:
@@ -273,7 +283,9 @@ class _WorstSearch:
     def _exact_best(self, person: Vector, assignment_ids: Counts, upward: bool) -> int:
         """Return the first of the highest by exact arithmetic; provable ties are scored once."""
         points = self.tabulated.counterparts(person[None, :], assignment_ids)
-        different = distinct(points, assignment_ids)
+        different = np.arange(len(assignment_ids))
+        if self.network.piecewise_linear:
+            different = distinct(points, assignment_ids)
         if len(different) == 1:
             return int(assignment_ids[different[0]])
         exact = points.exact_scores(different).centers.numerators[:, 0].tolist()

@@ -9,7 +9,7 @@ from feta.cli.exit_code import ExitCode
 from feta.cli.output_path import check_folder
 from feta.io.regular_file import atomic_write
 from feta.io.sanitize import plain
-from feta.train.ensemble_stack import import_torch
+from feta.train.import_torch import import_torch
 from feta_paper.fold import load_people
 from feta_paper.gather import installed_versions
 from feta_paper.journal import RunJournal

@@ -161,7 +161,7 @@ def test_a_report_says_counted_and_never_proved() -> None:
     assert "proved fair" not in page
     assert "This is a proof" not in page
     assert "Counted: fair means that the function merit evaluated every counterpart" in page
-    assert page.index("Counted: fair means") < page.index("</header>")
+    assert page.index("Counted: the model itself evaluated") < page.index("</header>")
     assert f"Fair: each of the {len(records)} people gets the same decision" in page
 
 

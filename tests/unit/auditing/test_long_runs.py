@@ -148,7 +148,8 @@ def rewrite(path: Path, model: Model, change: Callable[[str], str], *, signed: b
     """Change all findings of a journal; `signed` ones get valid digests, as in a forgery."""
     with AuditJournal(path, model) as journal:
         base, digest = journal.base, journal.digest
-        for key, text, session, old in base.execute("SELECT * FROM people").fetchall():
+        rows = base.execute("SELECT person, finding, session, digest FROM people").fetchall()
+        for key, text, session, old in rows:
             new = change(text.decode())
             row = (new, digest(key, new, session) if signed else old, key)
             base.execute("UPDATE people SET finding = ?, digest = ? WHERE person = ?", row)

@@ -161,3 +161,13 @@ def test_limits_and_texts_are_listed_in_the_order_of_the_rows() -> None:
     for audited in stream.blocks([Block(0, people, (None, None), ("", ""))]):
         results.add(audited)
     assert [limit.column for limit in results.summary.outside] == ["rent", "income"]
+
+
+def test_results_do_not_keep_the_blocks_of_their_people_in_memory() -> None:
+    results = AuditResults.of(MODELS["threshold"])
+    for start in range(0, 40, 10):
+        results.add(block_of("threshold", [(row, True) for row in range(start, start + 10)], start))
+    assert len(results.measured) == 40
+    assert results.sample
+    people = [one.person for one in results.measured] + [one.person for one in results.sample]
+    assert all(person.base is None for person in people)

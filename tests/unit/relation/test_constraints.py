@@ -11,7 +11,7 @@ from feta.arrays import Matrix
 from feta.engine import kernel_votes
 from feta.io.relation_section import build_relation, parse_relation, relation_lines
 from feta.io.schema_file import parse_schema
-from feta.relation import constrained
+from feta.relation import listed_ids
 from feta.relation.all_sensitive_values import AllSensitiveValues
 from feta.relation.constrained import MAX_COMBINATIONS, Constrained, IfNone, violations
 from feta.relation.constraints import read_constraints
@@ -107,7 +107,7 @@ def test_bad_entries_are_explained(entry: dict[str, Any], problem: str) -> None:
     [
         ({"constraints": 3}, "is not a list of tables"),
         ({"constraints": []}, "is empty"),
-        ({"consequences": {}}, r"\[consequences\] is not available"),
+        ({"consequences": {}}, r"\[consequences\]: no equations"),
         ({"relation": {"if_none": "all"}}, r"if_none needs \[\[constraints\]\]"),
         ({"relation": 3}, r"\[relation\] is not a table"),
         ({"relation": {"ifnone": "all"}}, "unknown key: got 'ifnone'"),
@@ -251,7 +251,7 @@ def test_caches_that_overflow_change_nothing(monkeypatch: pytest.MonkeyPatch) ->
     found = []
     for limit in (None, 1):
         if limit is not None:
-            monkeypatch.setattr(constrained, "MAX_CACHED", limit)
+            monkeypatch.setattr(listed_ids, "MAX_CACHED", limit)
             monkeypatch.setattr(kernel_votes, "MAX_CACHED", limit)
         chosen = relation({"condition": "age - years >= 14"})
         model = feta.Model(SPACE, network, threshold=0.0, relation=chosen)

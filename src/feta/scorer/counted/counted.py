@@ -205,7 +205,7 @@ class Counted:
         Progress reports contain this number and the time that is left.
         """
         calls = self.evaluator.calls
-        n_people = len(set(relation.keys(people)))
+        n_people = len(set(relation.keys(people))) if relation.has_key else len(people)
         axes = [axis for axis in relation.axes if set(axis.columns) & set(calls.ask.columns)]
         per_person = int(np.prod([len(axis) for axis in axes], dtype=object))
         rows = round(n_people * per_person * (1 + calls.options.repeat))

@@ -74,14 +74,22 @@ class CountedRestricted(RestrictedRows):
         The person is one of them, and is not evaluated once more then.
         """
         if self.relation.finite and self.relation.size <= CHUNK and self.relation.complete:
-            self.chunk(person, self.relation.keys(person[None, :])[0], 0)
+            self.chunk(person, self.keys(person[None, :])[0], 0)
+
+    def keys(self, people: Matrix) -> list[bytes]:
+        """Return what determines each person's counterparts: the key, or else the whole row."""
+        if self.relation.has_key:
+            return self.relation.keys(people)
+        return [row.tobytes() for row in people]
 
     def doubt(self, person: Vector) -> Doubt | None:
         """Return the latest doubt about a counterpart of a person; different answers first."""
-        keys = self.relation.keys
-        key = keys(person[None, :])[0]
         remembered = list(self.scorer.evaluator.doubts)
-        related = [doubt for doubt in remembered if keys(doubt.row[None, :])[0] == key]
+        if self.relation.has_key:
+            key = self.keys(person[None, :])[0]
+            related = [doubt for doubt in remembered if self.keys(doubt.row[None, :])[0] == key]
+        else:
+            related = [doubt for doubt in remembered if self.relation.related(person, doubt.row)]
         different = [doubt for doubt in related if doubt.kind == "nondeterministic"]
         chosen = different or related
         return chosen[-1] if chosen else None
@@ -98,8 +106,7 @@ class CountedRestricted(RestrictedRows):
 
     def _rows(self, person: Vector, ids: Counts) -> Matrix:
         if self.relation.enclosing is None:
-            rows = [self.relation.counterpart(person, int(number)) for number in ids]
-            return np.array(rows, dtype=np.float64).reshape(-1, len(person))
+            return self.relation.moved(person, ids)
         people = np.repeat(person[None, :], len(ids), axis=0)
         return Lattice(self.relation.axes).moved(people, ids)
 
@@ -113,7 +120,7 @@ class CountedCounterparts(CounterpartRows):
     @cached_property
     def answers(self) -> Answers:
         """The answers of the model, person by person."""
-        keys = self.restricted.relation.keys(self.people)
+        keys = self.restricted.keys(self.people)
         parts = [self._of(person, key) for person, key in zip(self.people, keys, strict=True)]
         n_answers = self.restricted.scorer.evaluator.calls.ask.n_answers
         values = [np.zeros((0, n_answers)), *(part.values for part in parts)]

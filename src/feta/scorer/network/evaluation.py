@@ -176,7 +176,7 @@ class Tabulated:
 
     def fits_kernel(self, space: FeatureSpace) -> bool:
         """Return whether the kernel accepts the lengths of the axes and the sizes of values."""
-        if not is_built() or not self.relation.finite or not self.network.piecewise_linear:
+        if not is_built() or not self.relation.finite:
             return False
         if self.lattice.size >= MAX_COUNTERPARTS:
             return False

@@ -18,6 +18,8 @@ from feta.scorer.kernel import (
 )
 from feta.scorer.native import native
 from feta.scorer.network.error_bounds import largest_activations
+from feta.scorer.network.smooth.activation import Smooth
+from feta.scorer.network.smooth.native_smooth import native_smooth
 from feta.scorer.protocol import Objective
 from feta.space.feature_space import FeatureSpace
 from feta.space.vote_weights import VoteWeights
@@ -94,10 +96,13 @@ def kernel_of(
         else:
             kernel.add_axis(*map(np.ascontiguousarray, axis))
     for activation, layer in network.steps:
-        pieces = (activation.breaks, activation.slopes, activation.intercepts)
-        kernel.add_layer(
-            *pieces, layer.weight, layer.bias, layer.cancelled_magnitude + np.zeros_like(layer.bias)
-        )
+        cancelled = layer.cancelled_magnitude + np.zeros_like(layer.bias)
+        affine = (layer.weight, layer.bias, cancelled)
+        if isinstance(activation, Smooth):
+            kernel.add_smooth_layer(*native_smooth(activation), *affine)
+        else:
+            pieces = (activation.breaks, activation.slopes, activation.intercepts)
+            kernel.add_layer(*pieces, *affine)
     kernel.set_source(
         arithmetic.unit, arithmetic.tiny, arithmetic.huge, arithmetic.extra, source_error
     )

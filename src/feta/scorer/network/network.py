@@ -35,6 +35,7 @@ from feta.scorer.network.error_bounds import largest_activations
 from feta.scorer.network.evaluation import Rows, Tabulated
 from feta.scorer.network.exact import ExactNetwork
 from feta.scorer.network.layers import Affine, Columns, Measured, check_affine
+from feta.scorer.network.separated import SeparatedNetwork
 from feta.scorer.network.smooth.activation import NAMED_SMOOTH, Smooth
 from feta.scorer.network.smooth.exact import smooth_scores
 from feta.scorer.protocol import Link, Provenance, Restricted, Scorer, Side, StoredScorer
@@ -303,7 +304,9 @@ class Network:
         If assignments change the axes only, the first layer is tabulated over the axes.
         """
         whole = relation.enclosing
-        return RestrictedRows(self, relation) if whole is None else Tabulated(self.exact, whole)
+        if whole is not None:
+            return Tabulated(self.exact, whole)
+        return SeparatedNetwork.of(self, relation) or RestrictedRows(self, relation)
 
     def __call__(self, people: Matrix) -> Matrix:
         """Compute scores in float64, (people, outputs), for display only."""
