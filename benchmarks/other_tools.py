@@ -14,7 +14,7 @@ import argparse
 import time
 import warnings
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from importlib.util import find_spec
 
 import numpy as np
@@ -273,12 +273,14 @@ def attack(task: Task, steps: int) -> str:
 
 def mean(figures: list[Figures]) -> Figures:
     """Return the mean of each figure over the splits."""
-    means = {field.name: [getattr(one, field.name) for one in figures] for field in fields(Figures)}
+    consistencies = [one.consistency for one in figures if one.consistency is not None]
     return Figures(
-        **{
-            name: None if None in values else float(np.mean(values))
-            for name, values in means.items()
-        }
+        accuracy=float(np.mean([one.accuracy for one in figures])),
+        unfair=float(np.mean([one.unfair for one in figures])),
+        by_foreign_worker=float(np.mean([one.by_foreign_worker for one in figures])),
+        difference=float(np.mean([one.difference for one in figures])),
+        consistency=float(np.mean(consistencies)) if consistencies else None,
+        seconds=float(np.mean([one.seconds for one in figures])),
     )
 
 

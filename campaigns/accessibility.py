@@ -2,12 +2,12 @@
 
     python -m campaigns.accessibility [--pictures FOLDER] [--site FOLDER]
 
-The report and the comparison are those of the model of `feta demo`; the what-if page is served by
-`feta serve`; the site is built by `scripts/build_docs`. Each page is checked at 1200 and at 400
-pixels, light and dark. Reports are also checked as they are printed. No rule of axe-core may be
-violated, no page may be wider than the window, and the first screen of the report must fit in 1200
-by 900 pixels. The package comes from npm into a temporary folder; node, npm, playwright and an
-installed Chromium are needed.
+The reports (audit, comparison, everybody) are about the model of `feta demo`; the what-if page is
+served by `feta serve`; the site is built by `scripts/build_docs`. Reports and the what-if page are
+checked at 1200 and at 400 pixels, light and dark, and reports also in print; pages of the site at
+1200 light and at 400 dark. No rule of axe-core may be violated, no page may be wider than the
+window, and the first screen of the report must fit in 1200 by 900 pixels. The package comes from
+npm into a temporary folder; node, npm, playwright and an installed Chromium are needed.
 """
 
 import argparse
@@ -31,6 +31,9 @@ from tests.serve.service import serving
 ROOT = Path(__file__).parents[1]
 SIZES = ((1200, 900), (400, 800))
 SCHEMES = ("light", "dark")
+
+# Milliseconds, only against hanging.
+PATIENCE = 300_000
 
 # What axe-core could not decide is listed, because a person must look at it.
 RUN = """
@@ -59,7 +62,7 @@ def axe(folder: Path, package: str) -> str:
 
 
 def reports(folder: Path) -> dict[str, str]:
-    """Write the report and the comparison of the demo; return their addresses."""
+    """Write the reports about the model of the demo; return their addresses."""
     feta = (sys.executable, "-m", "feta")
     run(*feta, "demo", "--out", "demo", folder=folder)
     table = ("--data", "demo/people.csv", "--label", "credit")
@@ -85,8 +88,11 @@ def reports(folder: Path) -> dict[str, str]:
         "compared",
         folder=folder,
     )
+    everybody = ("prove", "demo/model.feta", "--seconds", "5", "--out", "everybody.html")
+    run(*feta, *everybody, folder=folder, codes=(0, 1, 3))
     return {
         "report": (folder / "audit" / "report.html").as_uri(),
+        "everybody": (folder / "everybody.html").as_uri(),
         "comparison": (folder / "compared" / "comparison.html").as_uri(),
     }
 
@@ -117,16 +123,18 @@ def check(
 ) -> Counter[str]:
     """Check a page in each size and scheme, and a report in print."""
     counts: Counter[str] = Counter()
+    of_site = name.endswith(".html")
     looks = [(size, scheme, "screen") for size in SIZES for scheme in SCHEMES]
-    if name in ("report", "comparison"):
+    looks = [looks[0], looks[-1]] if of_site else looks
+    if name in ("report", "comparison", "everybody"):
         looks.append(((794, 1123), "light", "print"))
     for (width, height), scheme, media in looks:
         options = {"viewport": {"width": width, "height": height}, "color_scheme": scheme}
         context = browser.new_context(**options, bypass_csp=True)  # the page allows no script
+        context.set_default_timeout(PATIENCE)
         page = context.new_page()
         page.emulate_media(media=media, color_scheme=scheme)
         page.goto(address)
-        page.wait_for_load_state("networkidle")
         if name == "what-if page":
             page.wait_for_selector("#map svg")
         page.evaluate(script)
@@ -170,8 +178,9 @@ def main() -> None:
         browser = running.chromium.launch(executable_path=chromium, args=["--no-sandbox"])
         pages = reports(folder) | site(folder, options.site)
         with served(folder / "demo" / "model.feta") as page:
-            for title, address in (pages | page).items():
+            for title, address in (page | pages).items():
                 counts += check(browser, title, address, script, options.pictures)
+                print(f"checked {title}", flush=True)
         print(f"Chromium {browser.version}, {options.package}")
         browser.close()
     sys.exit(finish(counts, started))

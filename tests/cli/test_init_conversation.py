@@ -5,6 +5,7 @@ import select
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -142,7 +143,8 @@ def test_an_existing_schema_is_refused_before_any_question(folder: Path) -> None
 def test_a_network_is_asked_for_names_and_columns(tmp_path: Path) -> None:
     numbers = PEOPLE[["id", "age", "months"]].assign(label=1)
     numbers.to_csv(tmp_path / "people.csv", index=False)
-    np.savez(tmp_path / "net.npz", **{"a.weight": np.ones((1, 2)), "a.bias": np.zeros(1)})
+    arrays: dict[str, Any] = {"a.weight": np.ones((1, 2)), "a.bias": np.zeros(1)}
+    np.savez(tmp_path / "net.npz", **arrays)
     code, shown = talk(
         tmp_path,
         ("Sensitive columns (names or numbers, with commas) [age]:", "2"),

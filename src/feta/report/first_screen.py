@@ -50,7 +50,10 @@ NOT_COVERED = (
 
 
 CERTAINTY: dict[Provenance, str] = {
-    "proved": "Proved: each verdict holds for all counterparts, rounding included.",
+    "proved": (
+        "Proved, rounding included: fair people have the same decision as all counterparts, and "
+        "every pair was evaluated exactly."
+    ),
     "counted": (
         "Counted: the model itself evaluated every counterpart, repeatedly. Nothing is proved "
         "about its code."

@@ -82,7 +82,7 @@ QUESTIONS = {
     ],
     "lawyer: what exactly was compared, how certain is it, and what is left out?": [
         "Each person with everybody who differs in age and sex only",
-        "Proved: each verdict holds for all counterparts",
+        "Proved, rounding included: fair people have the same decision as all counterparts",
         "Not covered Columns that reveal a sensitive one (proxies), different rates of groups, and "
         "what a law requires",
     ],

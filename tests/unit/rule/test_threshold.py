@@ -321,8 +321,10 @@ def test_a_label_is_a_name_or_a_number() -> None:
 
 
 def test_scores_may_be_log_odds() -> None:
-    assert Threshold(0.0).words(unit="euros", log_odds=False) == RuleWords()
+    assert Threshold(0.0).words(unit="euros", log_odds=False) == RuleWords(likely=1)
+    assert Threshold(0.0, "below").words(unit="euros", log_odds=False) == RuleWords(likely=0)
     assert Threshold(0.0).words(unit="euros", log_odds=True) == RuleWords(
+        likely=1,
         margin="score (log-odds)",
         violation="The scores (log-odds) of the worst pairs differ by",
     )
