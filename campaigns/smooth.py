@@ -103,7 +103,7 @@ def differences(model: feta.Model, people: np.ndarray, counts: Counter[str]) -> 
         engine = ENGINES[name]
         assert isinstance(engine, LatticeEngine)
         for person in people:
-            counts["people with 2,400 counterparts"] += 1
+            counts[f"{name}: people with 2,400 counterparts"] += 1
             for query in (feta.FairAt(model, person), feta.WorstAt(model, person)):
                 got, right = (one.solve(query, UNLIMITED) for one in (engine, expected))
                 if type(got) is not type(right):
