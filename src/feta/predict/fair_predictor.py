@@ -81,9 +81,9 @@ class FairPredictor:
         if not self.model.relation.has_key:
             raise SchemaError(
                 f"no fair decision exists: got the relation {type(self.model.relation).__name__}: "
-                f"{' '.join(self.model.relation.sentences)} Expected a relation with a key, in "
-                "which counterparts of counterparts are counterparts, such as the default one or "
-                "constraints"
+                f"{' '.join(self.model.relation.sentences).rstrip('.')}; expected a relation with "
+                "a key, in which counterparts of counterparts are counterparts, such as the "
+                "default one or constraints"
             )
         _check_fitted(self.weights, self.level)
         if self.weights is not None:

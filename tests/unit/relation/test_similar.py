@@ -1,5 +1,6 @@
 """Similar people: exact distances, questions about one person, and what does not exist."""
 
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -72,8 +73,18 @@ def test_it_is_no_equivalence() -> None:
         SchemaError, match=r"no fair decision exists.*expected a relation with a key"
     ):
         feta.FairPredictor(model)
-    with pytest.raises(SchemaError, match="an audit compares fair decisions"):
-        feta.audit(model, [SPACE.decode(left)])
+    audit = feta.audit(model, [SPACE.decode(row) for row in (left, middle, right)])
+    expected = [type(feta.worst(model, row)).__name__ for row in (left, middle, right)]
+    assert [type(finding.verdict).__name__ for finding in audit.findings] == expected
+    assert {finding.fair_decision for finding in audit.findings} == {None}
+    with pytest.raises(SchemaError, match="no certificate for the relation Similar"):
+        feta.audit(model, [SPACE.decode(left)], certify=True)
+    regression = replace(model, rule=feta.Tolerance(1.0), outcomes=(), threshold=None)
+    with pytest.raises(SchemaError, match="a regression is not audited with this relation"):
+        feta.audit(regression, [SPACE.decode(left)])
+    weights = feta.VoteWeights.from_people(SPACE, left[None, :])
+    with pytest.raises(SchemaError, match="votes are for fair decisions, and the relation Similar"):
+        feta.audit(model, [SPACE.decode(left)], weights=weights)
     with pytest.raises(EngineError, match="counterparts of counterparts may be none"):
         feta.tally(model, left[None, :])
 
