@@ -73,15 +73,18 @@ def compare(name: str, activations: list[str], options: argparse.Namespace) -> N
     """Print the mean time of each activation and way, and its ratio to the first activation."""
     sums: dict[tuple[str, str], float] = defaultdict(float)
     for seed in range(options.networks):
-        cases: dict[tuple[str, str], Callable[[], object]] = {}
+        cases: dict[str, Callable[[], object]] = {}
+        names: dict[str, tuple[str, str]] = {}
         sizes = {}
         for activation in activations:
             trained = trained_model(name, activation, seed, options.models)
             people = trained.people[: options.people]
             sizes[activation] = len(people)
             for way, work in ways(trained.model, people).items():
-                cases[activation, way] = work
-        for (activation, way), seconds in measured(cases).items():
+                cases[f"{activation}: {way}"] = work
+                names[f"{activation}: {way}"] = activation, way
+        for name_of_case, seconds in measured(cases).items():
+            activation, way = names[name_of_case]
             sums[activation, way] += seconds / sizes[activation] / options.networks
     print(f"\n## {name}: {options.networks} networks of each kind, 3 layers of 16\n")
     print("| way | activation | per person | ÷ ReLU |\n|---|---|---|---|")

@@ -17,6 +17,7 @@ import feta
 from campaigns.result import finish
 from feta.arrays import Vector
 from feta.model import Model
+from feta.scorer.network import native_kernel
 from feta.space.vote_weights import VoteWeights
 from tests import oracle
 from tests.strategies import EDGES, Case, random_case
@@ -81,6 +82,7 @@ def run(networks: int, seed: int, engine: str, *, plain: bool) -> Counter[str]:
     counts: Counter[str] = Counter()
     for number in range(networks):
         rng = np.random.default_rng([seed, number])
+        native_kernel.FORMS_FROM = 1 if number % 2 else 4096  # of the engine `lattice`
         case = random_case(rng, EDGES[number % len(EDGES)], plain=plain)
         for person in case.people:
             counts.update(describe(case, person))

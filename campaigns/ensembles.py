@@ -16,6 +16,7 @@ import warnings
 from collections import Counter
 from collections.abc import Callable
 from dataclasses import replace
+from itertools import product
 from typing import Any
 
 import numpy as np
@@ -34,7 +35,7 @@ import feta
 from campaigns.result import finish
 from feta import FeatureSpace, Model, datasets
 from feta.readers.read_model import read_model
-from feta.space.attribute import Integer
+from feta.space.attribute import Categorical, Integer
 
 # Adult has 212,380 counterparts with all of its sensitive attributes: too many for brute force.
 SENSITIVE = ("age", "race", "sex")
@@ -44,7 +45,9 @@ def load(name: str, rng: np.random.Generator) -> tuple[FeatureSpace, pd.DataFram
     """Return a data set in random order, with few counterparts per person."""
     dataset = datasets.load(name)
     attributes = [
-        replace(attribute, sensitive=attribute.name in SENSITIVE) if name == "adult" else attribute
+        replace(attribute, sensitive=attribute.name in SENSITIVE)
+        if name == "adult" and isinstance(attribute, Categorical | Integer)
+        else attribute
         for attribute in dataset.space.attributes
     ]
     order = rng.permutation(len(dataset.frame))
@@ -95,13 +98,13 @@ def preparation(space: FeatureSpace, frame: pd.DataFrame) -> Any:  # noqa: ANN40
 
 def brute_force(source: Any, space: FeatureSpace, frame: pd.DataFrame, person: int) -> set[object]:  # noqa: ANN401 - no types
     """Return all decisions that counterparts of one row get, listed from the raw values."""
-    values = {
-        attribute.name: list(range(int(attribute.low), int(attribute.high) + 1))
-        if isinstance(attribute, Integer)
-        else list(attribute.values)  # type: ignore[attr-defined]  # a Categorical
-        for attribute in space.sensitive
-    }
-    grid = pd.MultiIndex.from_product(values.values(), names=values.keys()).to_frame(index=False)
+    values: dict[str, list[object]] = {}
+    for attribute in space.sensitive:
+        if isinstance(attribute, Integer):
+            values[attribute.name] = list(range(int(attribute.low), int(attribute.high) + 1))
+        elif isinstance(attribute, Categorical):
+            values[attribute.name] = list(attribute.values)
+    grid = pd.DataFrame(list(product(*values.values())), columns=list(values))
     rows = pd.concat([frame.iloc[[person]]] * len(grid), ignore_index=True)
     for name in grid.columns:
         rows[name] = grid[name].astype(frame[name].dtype)

@@ -35,7 +35,7 @@ PROVED = 20
 # One model in this many has a large lattice.
 WIDE = 10
 
-ENGINES = {
+ENGINES: dict[str, LatticeEngine | ExhaustiveEngine] = {
     "lattice": LatticeEngine(threads=1),
     "portable": LatticeEngine(threads=1, simd=False),
     "exhaustive": ExhaustiveEngine(),
@@ -101,6 +101,7 @@ def differences(model: feta.Model, people: np.ndarray, counts: Counter[str]) -> 
     tolerance = model.rule.tolerance is not None
     for name in ("lattice", "portable"):
         engine = ENGINES[name]
+        assert isinstance(engine, LatticeEngine)
         for person in people:
             counts["people with 2,400 counterparts"] += 1
             for query in (feta.FairAt(model, person), feta.WorstAt(model, person)):
@@ -116,7 +117,7 @@ def differences(model: feta.Model, people: np.ndarray, counts: Counter[str]) -> 
         tallies = [one.tally(model, people, UNLIMITED, until="all") for one in (engine, expected)]
         if (tallies[0].by_class != tallies[1].by_class).any():
             wrong.append(f"{name}: tally of a large lattice")
-        majority = engine.majority(model, people)  # type: ignore[attr-defined]  # of the kernel
+        majority = engine.majority(model, people)
         if majority is not None and (majority != tallies[1].winner).any():
             wrong.append(f"{name}: majority of a large lattice")
     return wrong

@@ -151,7 +151,7 @@ def wide_case(
     network = Network.from_layers(
         list(zip(weights, biases, strict=True)),
         activation=[_activation(*_random_function(rng)) for _ in widths[2:]],
-        source=str(rng.choice(["float32", "float64"])),
+        source="float32" if rng.random() < 0.5 else "float64",
     )
     encoded = np.zeros((people, WIDE_SPACE.width))
     encoded[:, 0] = rng.integers(0, 100, people)

@@ -50,6 +50,9 @@ from .readers.statsmodels.read import read_statsmodels as read_statsmodels
 from .readers.torch.read import read_torch as read_torch
 from .readers.weights import read_weights as read_weights
 from .readers.xgboost.read import read_xgboost as read_xgboost
+from .reasons.changeable import Changeable as Changeable
+from .reasons.explain import explain as explain
+from .reasons.explanation import Explanation as Explanation
 from .relation.consequences import Consequences as Consequences
 from .relation.constrained import Constrained as Constrained
 from .relation.similar import Similar as Similar

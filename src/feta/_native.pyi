@@ -10,7 +10,8 @@ Ids = NDArray[np.uint64]
 Flags = NDArray[np.uint8]
 Integers = NDArray[np.int32]
 
-def has_avx2() -> bool: ...
+def instruction_sets() -> list[str]: ...
+def allow_instructions(name: str, /) -> None: ...
 
 @final
 class Results:
@@ -36,6 +37,10 @@ class NodeBounds:
     high: Doubles
     backward_low: Doubles  # (nodes), of a single score
     backward_high: Doubles
+    below: Ids  # (nodes), of a single score: how many counterparts linear forms decide
+    above: Ids
+    not_below: dict[int, Ids]  # by node, if any: the assignment ids that they do not decide
+    not_above: dict[int, Ids]
     source_errors: Doubles  # (outputs)
     errors32: Doubles
     errors64: Doubles
@@ -118,6 +123,7 @@ class Kernel:
     def set_source(
         self, unit: float, tiny: float, huge: float, extra_roundings: int, source_error: float, /
     ) -> None: ...
+    def set_forms_from(self, counterparts: int, /) -> None: ...
     def finish(self, simd: bool, /) -> None: ...
     def tally(
         self,

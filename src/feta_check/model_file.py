@@ -47,7 +47,7 @@ class ModelFile:
     def matrix(self, name: str, height: int | None = None, width: int | None = None) -> list[Any]:
         """Return the rows of an array of two dimensions, of this height and width."""
         numbers, shape = self._array(name, 2, finite=True)
-        fits = height in (None, shape[0]) and width in (None, shape[1])
+        fits = height in (None, shape[0]) and width in (None, shape[1]) and shape[1] > 0
         readable(fits, f"the model has arrays that do not fit: {name!r} has the shape {shape}")
         starts = [row * shape[1] for row in range(shape[0])]
         return [list(numbers[start : start + shape[1]]) for start in starts]

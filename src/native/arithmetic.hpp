@@ -69,6 +69,9 @@ constexpr double point_flushes = 5;
 // Factor of γ in backward bounds (lemma 9): coefficients, sums, constants and generators.
 constexpr int backward_factor = 4;
 
+// Roundings of a linear form at a point in addition to its neurons and axes (lemma 24).
+constexpr int form_roundings = 8;
+
 // Relative error of a difference of two float32 numbers, with room for the rounding of its bound
 // (lemma 12).
 constexpr float difference32 = 0x1p-22f;

@@ -45,23 +45,26 @@ template <class T> nb::object array_of(std::vector<T>&& values, size_t rows, siz
     return nb::cast(nb::ndarray<nb::numpy, T>(storage->data(), {rows, columns}, owner));
 }
 
-nb::dict results_dict(Results&& results) {
-    const size_t count = results.found.size();
-    nb::dict out, undecided;
-    for (size_t row = 0; row < count; ++row)
-        if (!results.candidates[row].empty()) {
-            const size_t size = results.candidates[row].size();
-            undecided[nb::int_(row)] = array_of(std::move(results.candidates[row]), size, 0);
-        }
-    out["counts"] = array_of(std::move(results.counts), count, results.classes);
-    out["safe"] = array_of(std::move(results.runtime_safe), count, 0);
-    out["finished"] = array_of(std::move(results.finished), count, 0);
-    out["found"] = array_of(std::move(results.found), count, 0);
-    out["number"] = array_of(std::move(results.assignment_id), count, 0);
-    out["cost"] = array_of(std::move(results.cost), count, 0);
-    out["open"] = undecided;
-    return out;
-}
+// One row per person; `undecided_ids` has only people with undecided counterparts.
+struct PyForestResults {
+    nb::object counts, runtime_safe, finished, has_match, assignment_ids, costs;
+    nb::dict undecided_ids;
+
+    explicit PyForestResults(Results&& from) {
+        const size_t count = from.found.size();
+        for (size_t row = 0; row < count; ++row)
+            if (!from.candidates[row].empty()) {
+                const size_t size = from.candidates[row].size();
+                undecided_ids[nb::int_(row)] = array_of(std::move(from.candidates[row]), size, 0);
+            }
+        counts = array_of(std::move(from.counts), count, from.classes);
+        runtime_safe = array_of(std::move(from.runtime_safe), count, 0);
+        finished = array_of(std::move(from.finished), count, 0);
+        has_match = array_of(std::move(from.found), count, 0);
+        assignment_ids = array_of(std::move(from.assignment_id), count, 0);
+        costs = array_of(std::move(from.cost), count, 0);
+    }
+};
 
 struct PyForest {
     ForestSpec spec;
@@ -161,6 +164,14 @@ NB_MODULE(_forest, module) {
     using namespace feta::forest;
     module.doc() =
         "Exact sums of tree ensembles over sensitive lattices; src/native documents them.";
+    nb::class_<PyForestResults>(module, "ForestResults")
+        .def_ro("counts", &PyForestResults::counts)
+        .def_ro("runtime_safe", &PyForestResults::runtime_safe)
+        .def_ro("finished", &PyForestResults::finished)
+        .def_ro("has_match", &PyForestResults::has_match)
+        .def_ro("assignment_ids", &PyForestResults::assignment_ids)
+        .def_ro("costs", &PyForestResults::costs)
+        .def_ro("undecided_ids", &PyForestResults::undecided_ids);
     nb::class_<ForestRows>(module, "ForestRows")
         .def("__init__",
              [](ForestRows* self, int64_t width, int64_t domains, const Array<int64_t>& roots,
@@ -265,7 +276,7 @@ NB_MODULE(_forest, module) {
                      results = self.kernel->tally(rows, nullptr, majority,
                                                   {seconds, evaluations, threads});
                  }
-                 return results_dict(std::move(results));
+                 return PyForestResults(std::move(results));
              })
         .def("tally_listed",
              [](PyForest& self, const Array<double>& people, const Array<int32_t>& groups,
@@ -278,7 +289,7 @@ NB_MODULE(_forest, module) {
                      results =
                          self.kernel->tally(rows, &listed, false, {seconds, evaluations, threads});
                  }
-                 return results_dict(std::move(results));
+                 return PyForestResults(std::move(results));
              })
         .def("find",
              [](PyForest& self, const Array<double>& people, const Array<int32_t>& decisions,
@@ -292,7 +303,7 @@ NB_MODULE(_forest, module) {
                          rows, {decisions.data(), pairs(bands), centers.data(), half},
                          {seconds, evaluations, 1});
                  }
-                 return results_dict(std::move(results));
+                 return PyForestResults(std::move(results));
              })
         .def("worst", [](PyForest& self, const Array<double>& people,
                          const Array<double>& directions, const Array<int32_t>& kind,
@@ -313,6 +324,6 @@ NB_MODULE(_forest, module) {
                 nb::gil_scoped_release released;
                 results = self.kernel->worst(rows, objectives, {seconds, evaluations, threads});
             }
-            return results_dict(std::move(results));
+            return PyForestResults(std::move(results));
         });
 }

@@ -17,7 +17,8 @@ class Frontier {
         free_slots.clear();
         pool.clear();
     }
-    void push(const int32_t* ids, double key) {
+    // Return the slot of the node, which stays the same until it is popped.
+    size_t push(const int32_t* ids, double key) {
         size_t slot = pool.size() / axes;
         if (free_slots.empty())
             pool.resize(pool.size() + axes);
@@ -28,13 +29,21 @@ class Frontier {
         std::copy(ids, ids + axes, pool.begin() + ptrdiff_t(slot * axes));
         heap.push_back({key, slot});
         std::push_heap(heap.begin(), heap.end());
+        return slot;
     }
+    size_t first_slot() const { return heap.front().slot; }
     double key() const { return heap.front().key; }
     const int32_t* first() const { return &pool[heap.front().slot * axes]; }
     void pop() {
         free_slots.push_back(heap.front().slot);
         std::pop_heap(heap.begin(), heap.end());
         heap.pop_back();
+    }
+
+    // Replace all keys, by slot.
+    template <class KeyOf> void assign_keys(KeyOf key_of) {
+        for (Entry& entry : heap) entry.key = key_of(entry.slot);
+        std::make_heap(heap.begin(), heap.end());
     }
 
   private:

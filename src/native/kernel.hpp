@@ -76,8 +76,11 @@ struct NodeBounds {
     NodeBounds& operator=(NodeBounds&&) noexcept;
     ~NodeBounds();
     size_t outputs = 0;
-    std::vector<double> low, high;                          // (nodes, outputs): of the scores
-    std::vector<double> backward_low, backward_high;        // (nodes): of a single score
+    std::vector<double> low, high;                    // (nodes, outputs): of the scores
+    std::vector<double> backward_low, backward_high;  // (nodes): of a single score
+    // By node, of a single score: how many counterparts forms decide, and the ids of the others.
+    std::vector<uint64_t> below, above;
+    std::vector<std::vector<uint64_t>> not_below, not_above;
     std::vector<double> source_errors, errors32, errors64;  // (outputs): of scores at a point
     std::vector<double> scores32, scores64;                 // (points, outputs)
 };
@@ -118,5 +121,6 @@ class Kernel {
 // is compiled once. A kernel refers to the model, which must outlive it; there is one tree per axis.
 std::unique_ptr<Kernel> make_portable(const ModelSpec&, const Tree* trees);
 std::unique_ptr<Kernel> make_avx2(const ModelSpec&, const Tree* trees);
+std::unique_ptr<Kernel> make_avx512(const ModelSpec&, const Tree* trees);
 
 }  // namespace feta

@@ -1,4 +1,7 @@
 // Module: the Python binding of networks. It checks and converts arrays, and holds no policy.
+#include <nanobind/stl/string.h>
+#include <nanobind/stl/vector.h>
+
 #include <algorithm>
 #include <memory>
 
@@ -14,12 +17,44 @@ using namespace feta::binding;
 
 namespace {
 
-bool has_avx2() {
-#if defined(FETA_HAVE_AVX2)
-    return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma");
-#else
-    return false;
+using MakeKernel = std::unique_ptr<Kernel>(const ModelSpec&, const Tree*);
+
+// A kernel for one instruction set. No answer depends on it.
+struct InstructionSet {
+    const char* name;
+    MakeKernel* make;
+};
+
+// Return the instruction sets of this processor, the fastest first.
+std::vector<InstructionSet> instruction_sets() {
+    std::vector<InstructionSet> sets;
+#if defined(FETA_HAVE_X86)
+    const bool avx2 = __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma");
+    if (avx2 && __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
+        __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl"))
+        sets.push_back({"avx512", &make_avx512});
+    if (avx2) sets.push_back({"avx2", &make_avx2});
 #endif
+    sets.push_back({"portable", &make_portable});
+    return sets;
+}
+
+// The fastest instruction set that new kernels may use; "" for all.
+std::string fastest_allowed;
+
+void allow_instructions(const std::string& name) {
+    for (const InstructionSet& set : instruction_sets())
+        if (set.name == name) {
+            fastest_allowed = name;
+            return;
+        }
+    throw std::invalid_argument("unknown instruction set: expected one of instruction_sets()");
+}
+
+std::vector<std::string> names_of_sets() {
+    std::vector<std::string> names;
+    for (const InstructionSet& set : instruction_sets()) names.emplace_back(set.name);
+    return names;
 }
 
 // One row per person; `undecided_ids` has only people with undecided counterparts.
@@ -45,15 +80,20 @@ struct PyResults {
 
 struct PyNodeBounds {
     nb::object low, high, backward_low, backward_high, source_errors, errors32, errors64, scores32,
-        scores64;
+        scores64, below, above;
+    nb::dict not_below, not_above;
 
-    PyNodeBounds(NodeBounds&& from, size_t nodes, size_t points) {
+    PyNodeBounds(NodeBounds&& from, size_t nodes, size_t points)
+        : not_below(by_row(from.not_below)), not_above(by_row(from.not_above)) {
         const size_t outputs = from.outputs;
         const size_t n_backward = from.backward_low.size();
         low = array_of(std::move(from.low), nodes, outputs);
         high = array_of(std::move(from.high), nodes, outputs);
         backward_low = array_of(std::move(from.backward_low), n_backward);
         backward_high = array_of(std::move(from.backward_high), n_backward);
+        const size_t n_counted = from.below.size();
+        below = array_of(std::move(from.below), n_counted);
+        above = array_of(std::move(from.above), n_counted);
         source_errors = array_of(std::move(from.source_errors), outputs);
         errors32 = array_of(std::move(from.errors32), outputs);
         errors64 = array_of(std::move(from.errors64), outputs);
@@ -196,19 +236,21 @@ class PyKernel {
         to.source_error = source_error;
     }
 
+    void set_forms_from(uint64_t counterparts) { open().forms_from = counterparts; }
+
     // Build the kernel from the complete specification, for the fastest instruction set if `simd`.
     void finish(bool simd) {
         check(size_t(open().rule.outputs) == outputs,
               "invalid rule: expected as many outputs as the last layer has");
         const std::vector<Tree> trees = build_trees(spec);
-#if defined(FETA_HAVE_AVX2)
-        if (simd && has_avx2()) {
-            kernel = make_avx2(spec, trees.data());
-            return;
+        bool allowed = fastest_allowed.empty();
+        for (const InstructionSet& set : instruction_sets()) {
+            allowed |= set.name == fastest_allowed;
+            if ((allowed && simd) || set.make == &make_portable) {
+                kernel = set.make(spec, trees.data());
+                return;
+            }
         }
-#endif
-        (void)simd;
-        kernel = make_portable(spec, trees.data());
     }
 
     PyResults tally(const Doubles& constants, const Doubles& magnitudes, bool majority,
@@ -440,7 +482,8 @@ class PyKernel {
 
 NB_MODULE(_native, module) {
     module.doc() = "Compiled bounds and scores over sensitive lattices; src/native documents them.";
-    module.def("has_avx2", &has_avx2);
+    module.def("instruction_sets", &names_of_sets);
+    module.def("allow_instructions", &allow_instructions);
     bind_exact(module);
     bind_bounded(module);
     bind_smooth(module);
@@ -462,6 +505,10 @@ NB_MODULE(_native, module) {
         .def_ro("high", &PyNodeBounds::high)
         .def_ro("backward_low", &PyNodeBounds::backward_low)
         .def_ro("backward_high", &PyNodeBounds::backward_high)
+        .def_ro("below", &PyNodeBounds::below)
+        .def_ro("above", &PyNodeBounds::above)
+        .def_ro("not_below", &PyNodeBounds::not_below)
+        .def_ro("not_above", &PyNodeBounds::not_above)
         .def_ro("source_errors", &PyNodeBounds::source_errors)
         .def_ro("errors32", &PyNodeBounds::errors32)
         .def_ro("errors64", &PyNodeBounds::errors64)
@@ -485,6 +532,7 @@ NB_MODULE(_native, module) {
         .def("add_smooth_layer", &PyKernel::add_smooth_layer)
         .def("set_rule", &PyKernel::set_rule)
         .def("set_source", &PyKernel::set_source)
+        .def("set_forms_from", &PyKernel::set_forms_from)
         .def("finish", &PyKernel::finish)
         .def("tally", &PyKernel::tally)
         .def("tally_listed", &PyKernel::tally_listed)

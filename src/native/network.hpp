@@ -1,5 +1,8 @@
 // Network: the layers and the trees of the sensitive attributes in one number format.
 #pragma once
+#include <algorithm>
+#include <type_traits>
+
 #include "arithmetic.hpp"
 #include "smooth.hpp"
 #include "tree.hpp"
@@ -102,7 +105,7 @@ template <class T> struct Activation {
 template <class T> struct Layer {
     int inputs = 0, outputs = 0, width = 0;  // width: outputs, padded
     Activation<T> activation;
-    Array<T> columns, magnitudes;           // (inputs, width): W transposed, and |W|
+    Array<T> panels, magnitude_panels;      // (panels, inputs, panel_width): W transposed, and |W|
     Array<T> rows;                          // (outputs, padded inputs): W
     Array<T> bias, norms;                   // (width): norms are Σ|W| of each output, rounded up
     std::vector<double> magnitudes64;       // (inputs, width): |W| + underflow_floor
@@ -113,8 +116,9 @@ template <class T> struct Layer {
         outputs = from.outputs;
         width = padded<T>(outputs);
         activation.make(from.activation, inputs);
-        columns.assign(size_t(inputs) * width, T(0));
-        magnitudes.assign(size_t(inputs) * width, T(0));
+        const int n_panels = (outputs + panel_width - 1) / panel_width;
+        panels.assign(size_t(n_panels) * inputs * panel_width, T(0));
+        magnitude_panels.assign(panels.size(), T(0));
         magnitudes64.assign(size_t(inputs) * width, 0.0);
         const int inputs_width = padded<T>(inputs);
         rows.assign(size_t(outputs) * inputs_width, T(0));
@@ -129,12 +133,19 @@ template <class T> struct Layer {
                 const double w = from.weight[size_t(o) * inputs + i];
                 norm += std::abs(w) + underflow_floor;
                 rows[size_t(o) * inputs_width + i] = T(w);
-                columns[size_t(i) * width + o] = T(w);
-                magnitudes[size_t(i) * width + o] = T(std::abs(w));
+                panels[panel_index(i, o)] = T(w);
+                magnitude_panels[panel_index(i, o)] = T(std::abs(w));
                 magnitudes64[size_t(i) * width + o] = std::abs(w) + underflow_floor;
             }
             norms[o] = T(norm * to_float32);
         }
+    }
+
+    // Weights are stored for groups of outputs that are computed together, so that they are read
+    // from consecutive memory.
+    static constexpr int panel_width = 8;
+    size_t panel_index(int input, int output) const {
+        return (size_t(output / panel_width) * inputs + input) * panel_width + output % panel_width;
     }
 };
 

@@ -26,6 +26,7 @@ template <class T> class Points {
         starts.clear();
         nodes.clear();
         longest_axes.clear();
+        listed.clear();
     }
 
     // Add all counterparts of a node; the caller ensures that they fit.
@@ -66,6 +67,7 @@ template <class T> class Points {
     // Add the counterpart with these coordinates.
     void add_listed(const T* person, const int32_t* coordinates) {
         T* row = &rows[size_t(n_points++) * net.width];
+        listed.insert(listed.end(), coordinates, coordinates + net.axes);
         std::copy_n(person, net.width, row);
         for (int a = 0; a < net.axes; ++a) {
             const T* terms = &net.trees[a].terms[size_t(coordinates[a]) * net.width];
@@ -109,8 +111,12 @@ template <class T> class Points {
         }
     }
 
-    // Compute the coordinates of a point that `add` added.
+    // Compute the coordinates of a point that `add` or `add_listed` added; a batch has one kind.
     void coordinates(int point, int32_t* out) const {
+        if (!listed.empty()) {
+            std::copy_n(&listed[size_t(point) * net.axes], net.axes, out);
+            return;
+        }
         const size_t node =
             size_t(std::upper_bound(starts.begin(), starts.end(), point) - starts.begin()) - 1;
         const int32_t* ids = &nodes[node * size_t(net.axes)];
@@ -132,6 +138,7 @@ template <class T> class Points {
     Array<T> rows;  // (points, width): input of the first activation, or its relu
     int n_points = 0;
     std::vector<int32_t> starts, nodes, longest_axes;  // per node: first point, ids, longest axis
+    std::vector<int32_t> listed;                       // per listed point: its coordinates
 
     void activate(const Activation<T>& activation, int neurons, int vectors) {
         if (activation.identity) return;

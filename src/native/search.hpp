@@ -7,6 +7,7 @@
 #include <chrono>
 
 #include "comparator.hpp"
+#include "forms.hpp"
 #include "frontier.hpp"
 #include "mean_vote.hpp"
 #include "roots.hpp"
@@ -46,9 +47,9 @@ class Search {
     Search(const ModelSpec& model, const Network<float>& network32,
            const Network<double>& network64)
         : spec(model), net32(network32), net64(network64), roots(spec, net32, net64),
-          zonotope(net32), trace(net64), points32(net32), points64(net64), axes(net32.axes),
-          outputs(net32.outputs()), ids(axes, 0), children(size_t(lanes) * axes), coordinates(axes),
-          frontier(axes) {
+          zonotope(net32), forms(net32), trace(net64), points32(net32), points64(net64),
+          axes(net32.axes), outputs(net32.outputs()), ids(axes, 0), children(size_t(lanes) * axes),
+          coordinates(axes), frontier(axes) {
         strides.assign(axes, 0);
         for (int a = axes - 1; a >= 0; --a) {
             if (spec.axes[a].real) {
@@ -105,6 +106,9 @@ class Search {
     void bound_and_score(const NodesAndPoints& query, NodeBounds& bounds);
 
   private:
+    uint64_t decide_by_form(const int32_t* node_ids, float sign,
+                            std::vector<std::vector<uint64_t>>& open);
+
     // What a query asks for; `start` sets it.
     struct Mode {
         int reference = undecided;    // class of the person in `find`, otherwise undecided
@@ -117,6 +121,7 @@ class Search {
     const Network<double>& net64;
     Roots roots;
     Zonotope<float> zonotope;
+    Forms forms;
     Trace trace;
     Points<float> points32;
     Points<double> points64;
@@ -136,6 +141,18 @@ class Search {
     std::vector<std::pair<uint64_t, double>> candidates;  // possible worst: id and upper bound
     size_t candidates_after_pruning = 0;
     uint64_t ticks = 0;
+
+    // State of `tally_majority`.
+    struct FrontierVotes {
+        int of = 0;          // the class that the votes are for
+        uint64_t votes = 0;  // counted so far
+        double rest = 0;     // not counted
+        double share = 0;    // of the rest that is expected to vote for the leader
+    };
+    std::vector<FrontierVotes> frontier_votes;  // by slot of the frontier
+    double promised = 0;                        // sum of rest · share
+    int leader = 0;                             // the class whose votes are counted
+    std::vector<int32_t> waiting;               // coordinates of counterparts to score
 
     // The objective that a node or point must be able to reach: `best`, the largest proved lower
     // bound of a point, or the floor. With a tolerance and a point above the floor, it must exceed
@@ -216,7 +233,7 @@ class Search {
     bool count_decided_points(Outcome& out) const;
     const double* error64();
     void score64(const int32_t* point_coordinates);
-    int decide_point64(const int32_t* point_coordinates, Outcome& out);
+    int decide_point64(int point, Outcome& out);
 
     // Means, in search_means.hpp.
     template <class T> int sum_mean(const IsaMeanVote& vote, Points<T>& points, const T* center,
@@ -230,6 +247,15 @@ class Search {
     void expand(Outcome& out, const Limits& limits);
     bool count_node(Outcome& out, int lane);
     void enumerate(Outcome& out, const Limits& limits);
+
+    // Majorities by forms, in search_majority.hpp.
+    bool counts_by_forms() const;
+    void tally_majority(Outcome& out, const Limits& limits);
+    int count_sample_above(Outcome& out);
+    void record_votes(size_t slot, const FrontierVotes& votes);
+    void switch_leader();
+    void expand_by_forms(Outcome& out, const Limits& limits);
+    void score_waiting(Outcome& out);
 
     // Candidates of `worst`, in search_worst.hpp.
     void collect_candidates(Outcome& out, const Objective& objective, Cutoff& cutoff);

@@ -1,8 +1,6 @@
 // Bounds of nodes and scores of points, as a search computes them, for tests of the error bounds.
 #pragma once
-#include "search_points.hpp"
-#include "zonotope_backward.hpp"
-#include "zonotope_forward.hpp"
+#include "search_majority.hpp"
 
 namespace feta {
 namespace FETA_ISA {
@@ -14,6 +12,11 @@ inline void Search::bound_and_score(const NodesAndPoints& query, NodeBounds& bou
         const int32_t* node_ids = query.nodes + n * size_t(axes);
         zonotope.bound_nodes<true>(roots.center(person), roots.box(person), node_ids, 1);
         const bool single = zonotope.single_output() && !net32.layers.empty();
+        if (single && real_axis < 0 && count_of(node_ids) <= Forms::most_counted) {
+            forms.start(roots.center(person), roots.box(person));
+            bounds.below.push_back(decide_by_form(node_ids, 1.0f, bounds.not_below));
+            bounds.above.push_back(decide_by_form(node_ids, -1.0f, bounds.not_above));
+        }
         zonotope.tighten(broadcast(1.0f));
         zonotope.tighten(broadcast(-1.0f));
         if (single) {
@@ -43,6 +46,19 @@ inline void Search::bound_and_score(const NodesAndPoints& query, NodeBounds& bou
             bounds.scores64.push_back(points64.scores(o)[0]);
         }
     }
+}
+
+inline uint64_t Search::decide_by_form(const int32_t* node_ids, float sign,
+                                       std::vector<std::vector<uint64_t>>& open) {
+    forms.take(zonotope, sign, spec.rule.value, 0.0);
+    const uint64_t decided = forms.count(0, node_ids);
+    std::vector<int32_t> listed;
+    forms.list(node_ids, listed);
+    std::vector<uint64_t> assignment_ids;
+    for (size_t at = 0; at < listed.size(); at += size_t(axes))
+        assignment_ids.push_back(assignment_id_of(&listed[at]));
+    open.push_back(std::move(assignment_ids));
+    return decided;
 }
 
 }  // namespace FETA_ISA

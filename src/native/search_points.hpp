@@ -27,26 +27,35 @@ inline int Search::decide_point32(int point) const {
     return decide(spec.rule, scores, mode.center, mode.half);
 }
 
-// Decide all scored points: in float32, then in float64; the others remain undecided.
+// Decide all scored points: in float32, the rest together in float64; the others remain undecided.
 inline void Search::decide_points(Outcome& out) {
-    out.scored_points += uint64_t(points32.count());
+    const int count = points32.count();
+    out.scored_points += uint64_t(count);
     if (mode.reference == undecided && spec.rule.kind == RuleKind::threshold &&
         count_decided_points(out))
         return;
-    for (int p = 0; p < points32.count(); ++p) {
-        int decision = decide_point32(p);
-        if (decision == undecided || mode.reference != undecided)
-            points32.coordinates(p, coordinates.data());
-        if (decision == undecided) decision = decide_point64(coordinates.data(), out);
-        if (decision == undecided) {
-            out.undecided_ids.push_back(assignment_id_of(coordinates.data()));
-            continue;
+    int decisions[max_points], place64[max_points];
+    points64.clear();
+    for (int p = 0; p < count; ++p) {
+        decisions[p] = decide_point32(p);
+        if (decisions[p] != undecided) continue;
+        place64[p] = points64.count();
+        points32.coordinates(p, coordinates.data());
+        points64.add_listed(roots.center64(person), coordinates.data());
+    }
+    if (points64.count()) points64.run();
+    for (int p = 0; p < count; ++p) {
+        const int decision =
+            decisions[p] == undecided ? decide_point64(place64[p], out) : decisions[p];
+        const bool match = mode.reference != undecided && decision != mode.reference;
+        if (decision != undecided) {
+            ++out.counts[size_t(decision)];
+            if (!match) continue;
         }
-        ++out.counts[size_t(decision)];
-        if (mode.reference != undecided && decision != mode.reference) {
-            record_match(out, assignment_id_of(coordinates.data()));
-            return;
-        }
+        points32.coordinates(p, coordinates.data());
+        const uint64_t id = assignment_id_of(coordinates.data());
+        if (decision != undecided) return record_match(out, id);
+        out.undecided_ids.push_back(id);
     }
 }
 
@@ -85,16 +94,15 @@ inline void Search::score64(const int32_t* point_coordinates) {
     points64.run();
 }
 
-// Decide one counterpart in float64. If the decision does not hold in the source's arithmetic,
-// it is not runtime-safe.
-inline int Search::decide_point64(const int32_t* point_coordinates, Outcome& out) {
-    score64(point_coordinates);
-    const PointScores<double> with_source{points64, 0, error64(), roots.source_rounding(person),
+// Decide a counterpart that was scored in float64. If the decision does not hold in the source's
+// arithmetic, it is not runtime-safe.
+inline int Search::decide_point64(int point, Outcome& out) {
+    const PointScores<double> with_source{points64, point, error64(), roots.source_rounding(person),
                                           source_error};
     const int decision = decide(spec.rule, with_source, mode.center, mode.half);
     if (decision != undecided) return decision;
     out.runtime_safe = false;
-    const PointScores<double> kernel_only{points64, 0, error64(), nullptr, 0.0};
+    const PointScores<double> kernel_only{points64, point, error64(), nullptr, 0.0};
     return decide(spec.rule, kernel_only, mode.center, mode.half);
 }
 

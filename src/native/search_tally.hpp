@@ -1,11 +1,12 @@
 // Tally: a search that counts the classes of the counterparts.
 #pragma once
-#include "search_expand.hpp"
+#include "search_majority.hpp"
 
 namespace feta {
 namespace FETA_ISA {
 
 inline void Search::tally(Outcome& out, bool majority, const Limits& limits) {
+    if (majority && counts_by_forms()) return tally_majority(out, limits);
     Mode asked;
     asked.majority_only = majority;
     start(out, asked);
@@ -40,7 +41,8 @@ inline void Search::tally_listed(Outcome& out, const uint64_t* assignment_ids,
             int decision = decide_point32(p);
             if (decision == undecided) {
                 set_coordinates(assignment_ids[from + size_t(p)]);
-                decision = decide_point64(coordinates.data(), out);
+                score64(coordinates.data());
+                decision = decide_point64(0, out);
             }
             if (decision == undecided)
                 out.undecided_ids.push_back(assignment_ids[from + size_t(p)]);

@@ -83,6 +83,7 @@ struct ModelSpec {
     double source_unit = 0x1p-24, source_tiny = 0x1p-125, source_huge = 8e37;
     int source_extra_roundings = 8;
     double source_error = 0;  // further error at the threshold, of a sigmoid; inf: overflow
+    uint64_t forms_from = 0;  // counterparts from which majorities are counted by linear forms
 };
 
 }  // namespace feta

@@ -15,11 +15,13 @@ namespace FETA_ISA {
 template <class T> struct Pack;
 template <> struct Pack<float> {
     typedef float type __attribute__((vector_size(32)));
+    typedef int32_t integer;
     typedef int32_t mask __attribute__((vector_size(32)));
     static constexpr int size = 8;
 };
 template <> struct Pack<double> {
     typedef double type __attribute__((vector_size(32)));
+    typedef int64_t integer;
     typedef int64_t mask __attribute__((vector_size(32)));
     static constexpr int size = 4;
 };

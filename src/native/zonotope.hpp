@@ -27,6 +27,18 @@ template <class T> struct LargestValues {
     std::vector<Array<T>> before, after;
 };
 
+// Upper bounds of sign · output over nodes, one per lane: constant + Σ coefficient · value of a
+// neuron of the first layer.
+template <class T> struct LinearForm {
+    static constexpr int lanes = lanes_of<T>;
+    explicit LinearForm(int neurons)
+        : active(size_t(neurons)), coefficients(size_t(neurons) * lanes) {}
+    int n_active = 0;
+    std::vector<int32_t> active;  // neurons
+    Array<T> coefficients;        // (active neurons, lanes)
+    alignas(64) T constants[lanes];
+};
+
 template <class T> class Zonotope {
   public:
     static constexpr int lanes = lanes_of<T>;
@@ -101,6 +113,11 @@ template <class T> class Zonotope {
     // nodes. Each lane is bounded on one side: from above if its sign is 1, from below if it is −1.
     void tighten(V signs);
 
+    // Bound sign · output of the nodes by forms that hold for every counterpart, and remain upper
+    // bounds if they are evaluated in format T. `person_box` is the box of the person's center,
+    // `magnitudes` bounds the sums of absolute terms of each neuron.
+    void linear_form(V signs, const T* person_box, const T* magnitudes, LinearForm<T>& out);
+
   private:
     const Network<T>& net;
     Block<T> block;
@@ -169,6 +186,7 @@ template <class T> class Zonotope {
 
     // Backward, in zonotope_backward.hpp.
     V backward(V signs);
+    T* relax_backward(V signs, V& constant, V& error_scale, int& terms);
     void activate_backward(size_t k, T* current, V& constant, V& error_scale);
     void affine_backward(size_t k, const T* current, T* next);
 };

@@ -16,9 +16,11 @@ template <class T> inline void Zonotope<T>::tighten(V signs) {
 }
 
 // Bound sign · output from above: replace each activation by its line above or below, from the
-// output back to the first layer. The computed coefficients are used as they are; γ times
-// `error_scale` bounds the effect of their rounding.
-template <class T> inline Vec<T> Zonotope<T>::backward(V signs) {
+// output back to the first layer. Return the coefficients of the first layer's neurons, and add to
+// the constant. The computed coefficients are used as they are; γ times `error_scale` bounds the
+// effect of their rounding. Return also the number of terms of γ.
+template <class T>
+inline T* Zonotope<T>::relax_backward(V signs, V& constant, V& error_scale, int& terms) {
     const size_t last = net.layers.size() - 1;
     const Layer<T>& output = net.layers[last];
     T *current = coefficients[0].data(), *next = coefficients[1].data();
@@ -26,16 +28,22 @@ template <class T> inline Vec<T> Zonotope<T>::backward(V signs) {
         const int n = active_ids[last][l];
         store(current + n * lanes, signs * output.rows[n]);
     }
-    V constant = signs * output.bias[0],
-      error_scale = output.norms[0] * largest_after[last] + broadcast(std::abs(output.bias[0]));
-    int terms = 8;
+    constant = signs * output.bias[0];
+    error_scale = output.norms[0] * largest_after[last] + broadcast(std::abs(output.bias[0]));
+    terms = 8;
     for (size_t k = last;; --k) {
         terms += 2 * net.layers[k].inputs + 8;
         activate_backward(k, current, constant, error_scale);
-        if (k == 0) break;
+        if (k == 0) return current;
         affine_backward(k, current, next);
         std::swap(current, next);
     }
+}
+
+template <class T> inline Vec<T> Zonotope<T>::backward(V signs) {
+    V constant, error_scale;
+    int terms;
+    const T* current = relax_backward(signs, constant, error_scale, terms);
     V center = constant, radius{}, magnitudes{}, generator_sums[8]{};
     const int first_rows = 2 + n_generators;
     for (int l = 0; l < n_active[0]; ++l) {
@@ -55,6 +63,33 @@ template <class T> inline Vec<T> Zonotope<T>::backward(V signs) {
                            T(backward_factor) +
                        broadcast(T(terms) * T(net.axes + layer_flushes) * T(Format<T>::tiny));
     return center + radius + rounding;
+}
+
+template <class T> inline void Zonotope<T>::linear_form(V signs, const T* person_box,
+                                                        const T* magnitudes, LinearForm<T>& out) {
+    V constant, error_scale;
+    int terms;
+    const T* current = relax_backward(signs, constant, error_scale, terms);
+    const T first =
+        T(gamma(Format<T>::unit, net.neurons + net.axes + form_roundings, kernel_extra_roundings) *
+          to_float32);
+    V boxes{}, evaluation{};
+    out.n_active = n_active[0];
+    for (int l = 0; l < n_active[0]; ++l) {
+        const int n = active_ids[0][l];
+        const V a = load(current + n * lanes), size = absolute<T>(a);
+        boxes += size * person_box[n];
+        evaluation += size * magnitudes[n];
+        out.active[size_t(l)] = n;
+        store(&out.coefficients[size_t(l) * lanes], a);
+    }
+    // Lemma 24.
+    const V rounding = T(gamma(Format<T>::unit, terms, kernel_extra_roundings)) *
+                           (error_scale + evaluation + boxes + absolute<T>(constant)) *
+                           T(backward_factor) +
+                       (boxes + first * evaluation) * upward<T>(net.neurons) +
+                       broadcast(T(terms) * T(net.axes + layer_flushes) * T(Format<T>::tiny));
+    store(out.constants, constant + rounding);
 }
 
 // Turn the coefficients of a layer's activations into those of the values before them.

@@ -103,6 +103,24 @@ def test_damaged_trees_are_unreadable(name: str, folder: Path) -> None:
     assert rewrite(folder, DAMAGE[name]) == 2
 
 
+def test_a_set_without_the_member_for_missing_numbers_is_unreadable(tmp_path: Path) -> None:
+    case = forest_cases.random_case(np.random.default_rng(8), "free")
+    certify(tmp_path, case.model, case.people)
+
+    def shorten(arrays: Arrays, facts: dict[str, Any]) -> None:
+        (last,) = np.flatnonzero((arrays["kind"] == 2) & (arrays["start"] == starts.max()))[:1]
+        domain = int(arrays["source"][last])
+        assert facts["domains"][domain]["flag"] > 0
+        length = len(arrays[f"domain{domain}.numbers"]) + 1  # the last member: a missing number
+        assert arrays["start"][last] + length == len(arrays["members"])
+        arrays["members"] = arrays["members"][:-1]
+
+    arrays = load((tmp_path / "model.feta").read_bytes())
+    starts = arrays["start"][arrays["kind"] == 2]
+    assert rewrite(tmp_path, lambda *_: None) == 0
+    assert rewrite(tmp_path, shorten) == 2
+
+
 def test_numbers_are_scaled_without_rounding() -> None:
     assert places([3, 0.5, 0.375]) == 3
     assert places([]) == 0

@@ -67,6 +67,13 @@ DAMAGE: dict[str, Change] = {
     "a column of no neuron": array("layer0.slopes", lambda old: np.repeat(old, 2, axis=1)),
     "a column too few": array("layer0.weight", lambda old: old[:, 1:]),
     "a slope too many": array("first.slopes", lambda old: np.hstack([old, old])),
+    "no neurons": lambda arrays, _: arrays.update(
+        {
+            "first.bias": np.zeros(0),
+            "first.slopes": np.zeros((0, 5)),
+            "layer0.weight": np.zeros((1, 0)),
+        }
+    ),
     "another number of scores": lambda arrays, _: arrays.update(
         {"layer0.weight": np.ones((2, 6)), "layer0.bias": np.ones(2)}
     ),

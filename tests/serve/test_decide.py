@@ -266,7 +266,7 @@ def test_documents_describe_the_model(client: httpx.Client) -> None:
     posted = {path for path, methods in document["paths"].items() if "post" in methods}
     one = "/v2/models/credit"
     assert posted == {
-        "/v1/decide", "/v1/whatif", "/v1/reload",
+        "/v1/decide", "/v1/explain", "/v1/reload", "/v1/whatif",
         f"{one}/infer", f"{one}/versions/{{version}}/infer",
     }  # fmt: skip
 

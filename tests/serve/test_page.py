@@ -173,7 +173,7 @@ def test_every_control(page: Any) -> None:  # noqa: ANN401 - optional package
     page.select_option("#across", label="sex")
     assert cells(page) == expected_cells(person, "sex", "age")
 
-    page.get_by_label("income").fill("12")
+    page.get_by_label("income", exact=True).fill("12")
     page.select_option("#shared select", label="(missing)")
     changed = person | {"income": 12, "town": None}
     shown = expected_cells(changed, "sex", "age")
@@ -191,16 +191,48 @@ def test_every_control(page: Any) -> None:  # noqa: ANN401 - optional package
     assert json.loads(fragment) == changed
 
 
+def test_reasons_of_the_page_are_the_smallest_changes(page: Any, address: Server) -> None:  # noqa: ANN401
+    shown = set()
+    for person in people(6):
+        visit(page, address, person)
+        page.wait_for_selector("main[aria-busy=false]")
+        page.get_by_role("button", name="Find the smallest change").click()
+        assert page.text_content("#reason") == "Choose at least one column that may change."
+        page.get_by_label("income …").select_option(label="may only grow")
+        assert page.text_content("#reason") == ""
+        page.get_by_role("button", name="Find the smallest change").click()
+        page.wait_for_selector("#reason:has-text('decision is')")
+        reason = page.text_content("#reason")
+        assert not [a.name for a in SPACE.sensitive if f"{a.name} is" in reason]
+        reached = [
+            income
+            for income in range(person["income"], 61)
+            if PREDICTOR.decide(SPACE.encode(person | {"income": income}))[0]
+        ]
+        if reached and reached[0] == person["income"]:
+            assert reason == "The decision is approved already."
+        elif reached:
+            words = f"income is too low ({person['income']}; {reached[0]} would have been approved)"
+            assert words in reason
+            assert "Proved" in reason
+        else:
+            assert "No allowed change of these columns makes it approved" in reason
+        shown.add(reason)
+        page.get_by_label("income", exact=True).fill("1")
+        page.wait_for_selector("#reason:empty", state="attached")
+    assert len(shown) > 1
+
+
 def test_an_invalid_value_is_marked_and_nothing_is_shown(browser: Any, address: Server) -> None:  # noqa: ANN401
     page = browser.new_page()  # its console notes the refused request
     visit(page, address, people(1)[0])
-    page.get_by_label("debt").fill("11")
+    page.get_by_label("debt", exact=True).fill("11")
     page.wait_for_selector(".field.bad")
     assert "'debt' is invalid: got 11" in page.text_content("#problem")
-    assert page.get_by_label("debt").get_attribute("aria-invalid") == "true"
+    assert page.get_by_label("debt", exact=True).get_attribute("aria-invalid") == "true"
     assert page.locator("#map svg").count() == 0
     assert page.locator("#tiles").is_hidden()
-    page.get_by_label("debt").fill("9")
+    page.get_by_label("debt", exact=True).fill("9")
     page.wait_for_selector("#map svg")
     assert page.locator(".field.bad").count() == 0
     page.close()

@@ -8,6 +8,7 @@ import typer
 from feta.cli.causes import causes
 from feta.cli.compare_command import compare
 from feta.cli.evidence_commands import bundle, keys, receipt, sign
+from feta.cli.explain_command import explain
 from feta.cli.load import load_model, origin_of, source_options
 from feta.cli.options import (
     AsJson,
@@ -314,6 +315,7 @@ def predict(
 
 app.command()(compare)
 app.command()(prove)
+app.command()(explain)
 app.command()(train)
 app.command()(doctor)
 app.command()(constraints)

@@ -6,7 +6,7 @@ from typing import Annotated
 import typer
 
 causes = typer.Typer(
-    help="Structural causal models: which columns follow from the sensitive ones.",
+    help="Columns that follow from the sensitive ones, as equations.",
     no_args_is_help=True,
     rich_markup_mode=None,
 )
@@ -14,7 +14,7 @@ causes = typer.Typer(
 
 @causes.callback()
 def group() -> None:
-    """Structural causal models: which columns follow from the sensitive ones."""
+    """Columns that follow from the sensitive ones, as equations."""
 
 
 @causes.command()

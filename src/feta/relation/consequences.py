@@ -397,7 +397,7 @@ class Consequences:
         return bool((self.moved(person, ids[same]) == other).all(axis=1).any())
 
     def reasons(self, person: Vector, counterpart: Vector) -> tuple[str, ...]:
-        """Say which columns of a counterpart moved along, and why."""
+        """Return which columns of a counterpart moved along, and why, in words."""
         space, lines = self._space, []
         before, after = space.decode(person), space.decode(counterpart)
         for equation in self.equations:

@@ -147,7 +147,7 @@ class Relation(Protocol):
         ...
 
     def reasons(self, person: Vector, counterpart: Vector) -> tuple[str, ...]:
-        """Say which other columns of a counterpart moved, and why; empty if none did."""
+        """Return which other columns of a counterpart moved, and why; empty if none did."""
         ...
 
     def related(self, person: Vector, other: Vector) -> bool:

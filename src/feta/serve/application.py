@@ -26,6 +26,7 @@ from feta.serve.endpoints import (
     check_version,
     decide,
     decide_counterparts,
+    explain_one,
     infer_many,
     reload,
 )
@@ -115,6 +116,7 @@ def _routes(service: Service) -> list[Route]:
     posts: dict[str, Posted] = {
         "/v1/decide": decide,
         "/v1/whatif": decide_counterparts,
+        "/v1/explain": explain_one,
         "/v1/reload": reload,
         f"{one}/infer": infer_many,
         f"{one}/versions/{{version}}/infer": infer_many,

@@ -146,11 +146,20 @@ def check_version(served: Served, version: str | None) -> None:
 
 async def decide_counterparts(service: Service, request: PostedRequest) -> bytes:
     """Decide all counterparts of one person."""
+    return await _explore(service, request, Kind.WHAT_IF)
+
+
+async def explain_one(service: Service, request: PostedRequest) -> bytes:
+    """Return reasons for the decision about one person."""
+    return await _explore(service, request, Kind.EXPLAIN)
+
+
+async def _explore(service: Service, request: PostedRequest, kind: Kind) -> bytes:
     media_type(request.headers)
     declared_length(request.headers, service.limits)
     async with service.slots.long(exploring=True):
         parts = await read_parts(request.receive, service.limits)
-        return await _by_helper(service, request, Kind.WHAT_IF, parts)
+        return await _by_helper(service, request, kind, parts)
 
 
 async def reload(service: Service, request: PostedRequest) -> bytes:

@@ -15,6 +15,7 @@ from feta.serve.arrow import records_of_arrow
 from feta.serve.audit_log import log_entry
 from feta.serve.body import parse_json
 from feta.serve.decisions import DecidedPeople, check_number, decide_records
+from feta.serve.explaining import explain_decision
 from feta.serve.inference import infer
 from feta.serve.limits import LIMITS
 from feta.serve.refusal import Refusal
@@ -32,6 +33,7 @@ class Kind(StrEnum):
     DECIDE_ARROW = "decide arrow"
     INFER = "infer"
     WHAT_IF = "what-if"
+    EXPLAIN = "explain"
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,6 +67,8 @@ def answer(served: Served, question: Question, gone: Callable[[], bool]) -> Answ
     """Answer a long request; raise `ConnectionResetError` once its client has gone."""
     if question.kind is Kind.WHAT_IF:
         return Answer(orjson.dumps(what_if(served, parse_json(question.body))))
+    if question.kind is Kind.EXPLAIN:
+        return Answer(orjson.dumps(explain_decision(served, parse_json(question.body))))
     if question.kind is Kind.INFER:
         content, decided = infer(served, parse_json(question.body))
     else:

@@ -35,6 +35,23 @@ REFUSALS = {
 }
 
 
+# The body and the answer of /v1/explain.
+QUESTION: dict[str, Any] = {
+    "type": "object",
+    "required": ["record", "change"],
+    "additionalProperties": False,
+    "properties": {
+        "record": {"$ref": "#/components/schemas/Person"},
+        "change": {"type": "array", "items": {"type": "string"}, "minItems": 1},
+        "favorable": {"type": ["string", "null"]},
+    },
+}
+EXPLANATION: dict[str, Any] = {
+    "type": "object",
+    "required": ["finding", "decision", "wanted", "changes", "minimal", "sentences", "model"],
+}
+
+
 def openapi_of(served: Served) -> dict[str, Any]:
     """Return the document for the model that is served now."""
     return {
@@ -151,6 +168,9 @@ def _paths(served: Served) -> dict[str, Any]:
         },
         "/v1/whatif": {
             "post": _post("Decide all counterparts of one person", whole, [{"type": "object"}])
+        },
+        "/v1/explain": {
+            "post": _post("Give reasons for the decision about one person", QUESTION, [EXPLANATION])
         },
         "/v1/reload": {
             "post": {

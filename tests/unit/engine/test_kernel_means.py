@@ -36,7 +36,7 @@ SPACE = FeatureSpace(
 pytestmark = pytest.mark.skipif(not LatticeEngine.available(), reason="the kernel is not built")
 
 
-def network(seed: int, hidden: int = 8) -> Model:
+def network(seed: int, hidden: int = 8, activation: str = "relu") -> Model:
     """Return a random network with a sigmoid and 69 counterparts per person."""
     rng = np.random.default_rng(seed)
     layers = [
@@ -45,7 +45,8 @@ def network(seed: int, hidden: int = 8) -> Model:
         (rng.normal(size=(1, hidden)), rng.normal(size=1)),
     ]
     layers[0][0][:, 0] /= 20
-    return Model(SPACE, Network.from_layers(layers).with_link("logit"))
+    read = Network.from_layers(layers, activation=activation)
+    return Model(SPACE, read.with_link("logit"))
 
 
 def crowd(n_people: int = 60) -> Matrix:
@@ -78,11 +79,13 @@ def votes_of(
 
 @pytest.mark.parametrize("listed", [None, weights(0)])
 @pytest.mark.parametrize("vote", ["mean_score", "mean_probability"])
-@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize(
+    ("seed", "activation"), [(0, "relu"), (1, "relu"), (2, "relu"), (0, "tanh"), (1, "gelu")]
+)
 def test_the_kernel_decides_as_exhaustive_does(
-    seed: int, vote: VoteName, listed: VoteWeights | None
+    seed: int, activation: str, vote: VoteName, listed: VoteWeights | None
 ) -> None:
-    people, model = crowd(), network(seed)
+    people, model = crowd(), network(seed, activation=activation)
     mean = votes_of(model, vote, people, listed)
     expected = ExhaustiveEngine().means(model, people, UNLIMITED, mean=mean, weights=listed)
     assert 0 < expected.outcomes.sum() < len(people)

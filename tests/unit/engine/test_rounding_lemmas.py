@@ -11,6 +11,7 @@ import pytest
 native = pytest.importorskip("feta._native")
 
 Rows = list[list[Fraction]]
+SETS = native.instruction_sets()  # the fastest first
 RELU = (np.zeros((1, 1)), np.array([[0.0], [1.0]]), np.zeros((2, 1)))
 # Two breaks, slopes that are no powers of two, continuous: −0.3 at −1, 0.1 at 1.
 BENT = (
@@ -30,15 +31,17 @@ class Problem:
     layers: tuple[tuple[tuple[np.ndarray, ...], np.ndarray, np.ndarray], ...]
     constants: np.ndarray
 
-    def kernel(self, *, simd: bool) -> object:
+    def kernel(self, instructions: str, threshold: float = 0.0) -> object:
         kernel = native.Kernel(self.bias, np.zeros_like(self.bias), len(self.axes) + 1)
         for terms in self.axes:
             kernel.add_axis(terms, np.abs(terms))
         for activation, weight, bias in self.layers:
             kernel.add_layer(*activation, weight, bias, np.zeros_like(bias))
         outputs = len(self.layers[-1][2]) if self.layers else len(self.bias)
-        kernel.set_rule(1 if outputs > 1 else 0, 0.0, True, 0, outputs, outputs)
-        kernel.finish(simd)
+        kernel.set_rule(1 if outputs > 1 else 0, threshold, True, 0, outputs, outputs)
+        native.allow_instructions(instructions)
+        kernel.finish(True)
+        native.allow_instructions(SETS[0])
         return kernel
 
     def scores(self, point: tuple[int, ...]) -> list[Fraction]:
@@ -127,9 +130,9 @@ def problem_of(rng: np.random.Generator, kind: str, *, width: int, outputs: int)
     return Problem(numbers(rng, kind, (width,)), axes, tuple(layers), numbers(rng, kind, (width,)))
 
 
-def check(problem: Problem, rng: np.random.Generator, *, simd: bool) -> int:
+def check(problem: Problem, rng: np.random.Generator, instructions: str) -> int:
     """Assert all lemmas for some nodes; return the number of comparisons."""
-    kernel = problem.kernel(simd=simd)
+    kernel = problem.kernel(instructions)
     trees = [kernel.tree(axis) for axis in range(len(problem.axes))]  # type: ignore[attr-defined]
     nodes = np.array(
         [[0] * len(trees)]
@@ -175,21 +178,73 @@ def check(problem: Problem, rng: np.random.Generator, *, simd: bool) -> int:
     return checked
 
 
-@pytest.mark.parametrize("simd", [True, False])
+@pytest.mark.parametrize("instructions", SETS)
 @pytest.mark.parametrize("outputs", [1, 3])
 @pytest.mark.parametrize("kind", KINDS)
-def test_bounds_contain_the_exact_scores(kind: str, outputs: int, simd: bool) -> None:
+def test_bounds_contain_the_exact_scores(kind: str, outputs: int, instructions: str) -> None:
     rng = np.random.default_rng(KINDS.index(kind) * 10 + outputs)
     assert sum(
-        check(problem_of(rng, kind, width=width, outputs=outputs), rng, simd=simd)
+        check(problem_of(rng, kind, width=width, outputs=outputs), rng, instructions)
         for width in (1, 3, 9)
         for _ in range(4)
     )
 
 
-@pytest.mark.parametrize("simd", [True, False])
+def check_forms(problem: Problem, rng: np.random.Generator, instructions: str) -> int:
+    """Assert lemma 24 for thresholds at, or one ulp beside, a score; return what was decided."""
+    lattice = list(product(*(range(len(terms)) for terms in problem.axes)))
+    exact = {point: problem.scores(point)[0] for point in lattice}
+    scores = sorted(exact.values())
+    at = float(scores[int(rng.integers(0, len(scores)))])
+    threshold = float(np.nextafter(at, at + rng.integers(-1, 2)))
+    kernel = problem.kernel(instructions, threshold)
+    trees = [kernel.tree(axis) for axis in range(len(problem.axes))]  # type: ignore[attr-defined]
+    nodes = [[0] * len(trees)]
+    nodes += [[int(rng.integers(0, len(tree.begin))) for tree in trees] for _ in range(6)]
+    bounds = kernel.node_bounds(  # type: ignore[attr-defined]
+        problem.constants[None, :],
+        np.abs(problem.constants)[None, :],
+        np.array(nodes, dtype=np.int32),
+        np.array(lattice[:1], dtype=np.int32),
+    )
+    decided = 0
+    for row, node in enumerate(nodes):
+        inside = [
+            set(tree.order[tree.begin[n] : tree.end[n]].tolist())
+            for tree, n in zip(trees, node, strict=True)
+        ]
+        for sign, counts, others in (
+            (1, bounds.below, bounds.not_below),
+            (-1, bounds.above, bounds.not_above),
+        ):
+            rest = [lattice[i] for i in others.get(row, ())]
+            points = set(product(*map(sorted, inside)))
+            assert len(rest) == len(set(rest))
+            assert points.issuperset(rest)
+            assert counts[row] == len(points) - len(rest)
+            for point in points - set(rest):
+                assert sign * exact[point] < sign * Fraction(threshold)
+            decided += int(counts[row])
+    return decided
+
+
+@pytest.mark.parametrize("instructions", SETS)
+@pytest.mark.parametrize("kind", [*KINDS, "tiny"])
+def test_forms_decide_only_counterparts_on_their_side(kind: str, instructions: str) -> None:
+    rng = np.random.default_rng(sum(map(ord, kind)))
+    problems = [
+        problem
+        for width in (1, 3, 9, 17)
+        for _ in range(6)
+        if (problem := problem_of(rng, kind, width=width, outputs=1)).layers
+    ]
+    decided = sum(check_forms(problem, rng, instructions) for problem in problems)
+    assert decided or kind in ("subnormal", "tiny")  # their scores are smaller than the errors
+
+
+@pytest.mark.parametrize("instructions", SETS)
 @pytest.mark.parametrize("kind", ["subnormal", "tiny"])
-def test_bounds_hold_if_subnormal_numbers_are_flushed_to_zero(kind: str, simd: bool) -> None:
+def test_bounds_hold_if_subnormal_numbers_are_flushed_to_zero(kind: str, instructions: str) -> None:
     torch = pytest.importorskip("torch")
     if not torch.set_flush_denormal(True):
         pytest.skip("this processor does not flush")
@@ -197,13 +252,13 @@ def test_bounds_hold_if_subnormal_numbers_are_flushed_to_zero(kind: str, simd: b
         rng = np.random.default_rng(5)
         for width in (1, 3, 9):
             for outputs in (1, 3):
-                assert check(problem_of(rng, kind, width=width, outputs=outputs), rng, simd=simd)
+                assert check(problem_of(rng, kind, width=width, outputs=outputs), rng, instructions)
     finally:
         torch.set_flush_denormal(False)
 
 
-@pytest.mark.parametrize("simd", [True, False])
-def test_bounds_hold_with_many_terms_and_near_the_limit(simd: bool) -> None:
+@pytest.mark.parametrize("instructions", SETS)
+def test_bounds_hold_with_many_terms_and_near_the_limit(instructions: str) -> None:
     rng = np.random.default_rng(7)
     wide = problem_of(rng, "cancelling", width=300, outputs=1)
     huge = Problem(
@@ -213,5 +268,5 @@ def test_bounds_hold_with_many_terms_and_near_the_limit(simd: bool) -> None:
          (RELU, np.array([[0.5, -0.5]]), np.array([1e-3]))),
         np.array([1e29, 2e29, -1e29]),
     )  # fmt: skip
-    assert check(wide, rng, simd=simd)
-    assert check(huge, rng, simd=simd)
+    assert check(wide, rng, instructions)
+    assert check(huge, rng, instructions)

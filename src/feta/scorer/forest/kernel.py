@@ -31,6 +31,7 @@ from feta.space.feature_space import FeatureSpace
 from feta.space.vote_weights import VoteWeights
 
 if TYPE_CHECKING:
+    from feta._forest import ForestResults
     from feta.scorer.forest.restricted import RestrictedForest
 
 try:
@@ -204,7 +205,7 @@ class ForestKernel:
             result = self._native.tally(rows, majority, *bounds)
         else:
             result = self._native.tally_listed(rows, *self._listed(weights), *bounds)
-        counts, runtime_safe = result["counts"].astype(np.int64), result["safe"].astype(bool)
+        counts, runtime_safe = result.counts.astype(np.int64), result.runtime_safe.astype(bool)
         return KernelCounts(counts, runtime_safe, {})
 
     def _listed(self, weights: VoteWeights) -> tuple[Array, Array]:
@@ -324,12 +325,12 @@ def _words(groups: AxisGroups) -> Array:
     return np.ascontiguousarray(packed).view("<u8").astype(np.uint64)
 
 
-def _search(result: dict[str, Any]) -> KernelSearch:
+def _search(result: "ForestResults") -> KernelSearch:
     return KernelSearch(
-        found=result["found"].astype(bool),
-        assignment_ids=result["number"].astype(np.int64),
-        finished=result["finished"].astype(bool),
-        runtime_safe=result["safe"].astype(bool),
-        undecided={row: ids.astype(np.int64) for row, ids in result["open"].items()},
-        cost=result["cost"].astype(np.int64),
+        found=result.has_match.astype(bool),
+        assignment_ids=result.assignment_ids.astype(np.int64),
+        finished=result.finished.astype(bool),
+        runtime_safe=result.runtime_safe.astype(bool),
+        undecided={row: ids.astype(np.int64) for row, ids in result.undecided_ids.items()},
+        cost=result.costs.astype(np.int64),
     )

@@ -44,6 +44,9 @@ ENUMERABLE = 10**7
 # Bounding a node costs about as much as scoring this many counterparts.
 NODE_COST = 5
 
+# Majorities over smaller lattices are found faster by whole nodes and dense batches of points.
+FORMS_FROM = 4096
+
 # The codes of comparisons in spec.hpp.
 CODES = {"threshold": 0, "argmax": 1, "one_vs_rest": 2, "band": 3}
 
@@ -135,6 +138,7 @@ class NetworkKernel:
         )
         self._reads_rows = self._set_shared_columns(space)
         self._of_two = rule.comparison != "argmax"
+        self._native.set_forms_from(FORMS_FROM)
         self._native.finish(simd)
         self._votes: WeakKeyDictionary[KernelVote, MeanVote] = WeakKeyDictionary()
         size = tabulated.lattice.size

@@ -4,7 +4,7 @@
 const byId = (id) => document.getElementById(id);
 const SVG = "http://www.w3.org/2000/svg";
 const MISSING = "(missing)";
-let schema = null, answer = null, record = {}, fixed = [], across = 0, down = -1, cursor = null, turn = 0, timer = 0;
+let schema = null, answer = null, record = {}, fixed = [], across = 0, down = -1, cursor = null, turn = 0, timer = 0, asked = 0;
 
 function element(name, attributes = {}, ...children) {
   const node = document.createElement(name);
@@ -94,6 +94,7 @@ function later() { busy(true); clearTimeout(timer); timer = setTimeout(update, 1
 
 async function update() {
   const mine = ++turn;
+  forgetReason();
   try {
     const result = await ask("/v1/whatif", record);
     if (mine !== turn) return;
@@ -286,6 +287,41 @@ for (const id of ["across", "down"]) {
 window.addEventListener("resize", () => { if (answer) showMap(); });
 window.addEventListener("hashchange", () => { fromLink(); build(); update(); });
 
+// Reasons: the smallest change of other columns that makes the fair decision favorable.
+
+const MOVES = {any: "may change", up: "may only grow", down: "may only shrink"};
+
+function buildReasons() {
+  const columns = schema.columns.filter((column) => !column.sensitive && !/[:=,|]/.test(column.name));
+  byId("reasons").hidden = columns.length === 0 || schema.outcomes.length < 2;
+  byId("changeable").replaceChildren(...columns.map((column) => {
+    const id = `change-${schema.columns.indexOf(column)}`, moves = column.kind === "category" ? ["any"] : ["any", "up", "down"];
+    const select = element("select", {id, "data-column": column.name}, element("option", {value: ""}, "stays"), ...moves.map((move) => element("option", {value: move}, MOVES[move])));
+    select.addEventListener("change", forgetReason);
+    return element("div", {class: "field"}, element("label", {for: id}, `${title(column.name)} …`), select);
+  }));
+  byId("wanted").replaceChildren(...schema.outcomes.map((name) => element("option", {value: name}, name)));
+  byId("wanted").value = schema.outcomes.at(-1);
+  byId("wanted-label").hidden = schema.outcomes.length === 2;
+}
+
+function forgetReason() { asked += 1; byId("reason").textContent = ""; }
+
+byId("reasons-form").addEventListener("submit", async (event) => {
+  event.preventDefault();
+  forgetReason();
+  const mine = asked, selects = [...document.querySelectorAll("#changeable select")].filter((select) => select.value);
+  const change = selects.map((select) => select.value === "any" ? select.dataset.column : `${select.dataset.column}:${select.value}`);
+  if (!change.length) { byId("reason").textContent = "Choose at least one column that may change."; return; }
+  byId("reason").textContent = "Searching …";
+  const body = {record, change};
+  if (schema.outcomes.length > 2) body.favorable = byId("wanted").value;
+  let text;
+  try { text = (await ask("/v1/explain", body)).sentences.join(" "); } catch (error) { text = error.message; }
+  if (mine === asked) byId("reason").textContent = text;
+});
+byId("wanted").addEventListener("change", forgetReason);
+
 // Links and evidence. The fragment of an address is never sent to a server.
 
 function fromLink() {
@@ -334,6 +370,7 @@ async function begin() {
   byId("problem").hidden = true;
   fromLink();
   build();
+  buildReasons();
   await update();
 }
 

@@ -90,8 +90,8 @@ class _Form:
         powers = radius ** np.arange(DEGREE + 1)
         errors = np.repeat(self.errors, n_parts)
         if n_parts > 1:
-            errors = errors + SHIFT * (powers @ flat_sizes)
-        centers = self.low + (2 * np.arange(flat.shape[1]) + 1) * half
+            errors = np.asarray(errors + SHIFT * (powers @ flat_sizes), dtype=np.float64)
+        centers = np.asarray(self.low + (2 * np.arange(flat.shape[1]) + 1) * half, dtype=np.float64)
         return _Cells(flat, errors, centers, half, radius)
 
 

@@ -79,9 +79,9 @@ def wrong_values(
             (bounds.scores32, bounds.errors32),  # type: ignore[attr-defined]
             (bounds.scores64, bounds.errors64),  # type: ignore[attr-defined]
         ):
-            distance = abs(value - arb(float(scores[row, 0])))  # type: ignore[operator]
+            distance = abs(value - arb(float(scores[row, 0])))
             wrong += not distance <= arb(float(errors[0]))
-    middles = np.array([float(value.mid()) for value in exact])  # type: ignore[attr-defined]
+    middles = np.array([float(value.mid()) for value in exact])
     for node in range(len(tree.begin)):  # type: ignore[attr-defined]
         inside = middles[tree.order[tree.begin[node] : tree.end[node]]]  # type: ignore[attr-defined]
         for low, high in (

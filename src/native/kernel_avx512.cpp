@@ -1,0 +1,3 @@
+#define FETA_ISA isa_avx512
+#define FETA_MAKE make_avx512
+#include "kernel.inc"
