@@ -25,12 +25,16 @@ PARAMETERS = re.compile(
 # A described parameter without a description.
 NO_DEFINITION = re.compile(r"</dt>(?=\s*</dl>)")
 
+# The corner of a table whose first column names its rows.
+CORNER = re.compile(r'<th class="head">(<p></p>)?</th>')
+
 
 def corrected(page: str) -> str:
     """Return a page with names and lists that screen readers understand."""
     page = SEARCH.sub(r"\1", page)
     page = SUMMARY.sub('<summary aria-label="Pages below">', page)
     page = PARAMETERS.sub(_parameter_lines, page)
+    page = CORNER.sub("<td></td>", page)
     return NO_DEFINITION.sub("</dt><dd></dd>", page)
 
 

@@ -183,6 +183,7 @@ def test_pages_have_names_and_lists_that_screen_readers_understand(pages: dict[P
         assert not re.search(r"<summary><", page.text), path
         assert not re.search(r"<dl>\s*<dd>", page.text), path
         assert not re.search(r"</dt>\s*</dl>", page.text), path
+        assert not re.search(r"<th[^>]*>(<p></p>)?</th>", page.text), path
         wide = re.search(r'navbar-persistent--container">\s*(<button[^>]*>)', page.text)
         assert wide, path
         assert "aria-label" not in wide[1], path
