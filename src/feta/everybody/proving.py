@@ -13,6 +13,7 @@ from feta.engine.protocol import Budget
 from feta.errors import EngineError, SchemaError
 from feta.everybody.boxes import Boxes
 from feta.everybody.decide import counterexample, treated
+from feta.everybody.half_spaces.prover import HalfSpaces
 from feta.everybody.listing import Listing
 from feta.everybody.population import Independent, Population
 from feta.everybody.regions import Region, regions_of
@@ -91,7 +92,7 @@ class Proving:
         self._size = FIRST_BLOCK
         self._n_searches = 0
         self._drawn: tuple[int, Matrix] | None = None
-        self._prover: Listing | Boxes | None = None
+        self._prover: Listing | HalfSpaces | Boxes | None = None
         self._unproved = refusal(model)
         self._structure = not self._unproved and blind(model)
         if not self._unproved and not self._structure:
@@ -286,8 +287,13 @@ def refusal(model: Model) -> str:
     return ""
 
 
-def prover_of(model: Model, population: Population) -> tuple[Listing | Boxes | None, str]:
-    """Return what can prove shares of a population, or why nothing can."""
+def prover_of(
+    model: Model, population: Population
+) -> tuple[Listing | HalfSpaces | Boxes | None, str]:
+    """Return what can prove shares of a population, or why nothing can.
+
+    Half-spaces are for networks with a threshold; bounds over boxes decide other models.
+    """
     listing = Listing.of(model, population)
     if not isinstance(listing, str):
         return listing, ""
@@ -295,6 +301,9 @@ def prover_of(model: Model, population: Population) -> tuple[Listing | Boxes | N
         return None, f"{listing}, and boxes of people need decisions, not a tolerance"
     if not isinstance(population, Independent):
         return None, listing
+    half_spaces = HalfSpaces.of(model, population)
+    if not isinstance(half_spaces, str):
+        return half_spaces, ""
     boxes = Boxes.of(model, population)
     if isinstance(boxes, str):
         return None, boxes
