@@ -45,7 +45,7 @@ class IsaBranch final : public Branch {
             for (size_t j = 0; j < n; ++j)
                 read[j] |= spec.combination_rows[v * n + j] != spec.combination_rows[j];
         tree.emplace_back();
-        add(0, root, code_after(1.0));
+        add(0, root, code_after(1.0, false));
     }
 
     void step(double seconds) override {
@@ -104,6 +104,7 @@ class IsaBranch final : public Branch {
         BranchShares shares;
         int32_t node;
         int16_t axis;
+        bool apart;
 
         bool operator<(const Waiting& other) const { return order < other.order; }
     };
@@ -127,16 +128,17 @@ class IsaBranch final : public Branch {
     BranchFixed missing, proved;
     std::vector<uint8_t> read;  // neurons of the first layer that read sensitive values
     uint64_t n_boxes = 0;
+    bool apart = false;  // combinations differ by more than the gap of the last box's bounds
     BranchForms forms;
     std::vector<BranchForms> by_value;
     std::vector<std::vector<double>> hull_low, hull_high;
     std::vector<double> weights, scores, values;
 
-    uint8_t code_after(double undecided) const {
+    uint8_t code_after(double undecided, bool promising) const {
         const double wanted = options.usual_bins / std::max(undecided, 1e-3);
         int bins = options.least_bins;
         while (bins < options.most_bins && double(1 << bins) < wanted) ++bins;
-        const bool each = undecided < options.joint_above && spec.combinations > 1;
+        const bool each = (promising || undecided < options.joint_above) && spec.combinations > 1;
         return uint8_t(bins - options.least_bins + (each ? branch_each : 0));
     }
 
@@ -213,7 +215,7 @@ class IsaBranch final : public Branch {
         tree[size_t(box.node)].child = child;
         tree.push_back({box.node, -1, -1, 0});
         tree.push_back({box.node, -1, -1, 0});
-        const uint8_t code = code_after(box.order / box.mass);
+        const uint8_t code = code_after(box.order / box.mass, box.apart);
         for (int side = 0; side < 2; ++side) {
             BranchBox half = whole;
             take_half(half, size_t(box.axis), side == 0);
@@ -249,7 +251,7 @@ class IsaBranch final : public Branch {
         count({mass, shares}, 1);
         if (axis < 0) return;
         const double undecided = 1 - shares.fair - shares.unfair;
-        waiting.push_back({undecided * mass, mass, shares, node, int16_t(axis)});
+        waiting.push_back({undecided * mass, mass, shares, node, int16_t(axis), apart});
         std::push_heap(waiting.begin(), waiting.end());
     }
 
@@ -280,19 +282,22 @@ class IsaBranch final : public Branch {
     BranchShares analyze_joint(const BranchBox& box, int bins) {
         bounds.set_box(box, true);
         bounds.bound(nullptr, forms);
+        apart = false;
         if (forms.low > 0 || forms.high < 0 || !depends(false)) return {1, 0};
         double fair = 0;
         const BranchPart& sensitive = bounds.parts.back();
+        const auto low = bounds.range(forms.below.data(), sensitive);
+        const auto high = bounds.range(forms.above.data(), sensitive);
+        const double gap = at_middle(forms.above) + forms.above_constant - at_middle(forms.below) -
+                           forms.below_constant +
+                           (high.first + high.second - low.first - low.second) / 2;
+        apart = (low.second - low.first + high.second - high.first) / 2 > gap;
         if (forms.high > 0)
-            fair += counter.share_between(
-                bounds, box, forms.below.data(), 1,
-                forms.below_constant + bounds.range(forms.below.data(), sensitive).first, -INFINITY,
-                bins);
+            fair += counter.share_between(bounds, box, forms.below.data(), 1,
+                                          forms.below_constant + low.first, -INFINITY, bins);
         if (forms.low < 0)
-            fair += counter.share_between(
-                bounds, box, forms.above.data(), -1,
-                -(forms.above_constant + bounds.range(forms.above.data(), sensitive).second),
-                -INFINITY, bins);
+            fair += counter.share_between(bounds, box, forms.above.data(), -1,
+                                          -(forms.above_constant + high.second), -INFINITY, bins);
         return {std::min(fair, 1 - branch_rounded), 0};
     }
 
@@ -397,7 +402,8 @@ class IsaBranch final : public Branch {
         const double until = largest(by_value[worst].above, by_value[best].below) +
                              by_value[worst].above_constant - by_value[best].below_constant +
                              spec.errors.back()[0];
-        if (!(until < 0)) return 0;
+        apart = until < 0;
+        if (!apart) return 0;
         return counter.share_between(bounds, box, by_value[best].below.data(), 1,
                                      by_value[best].below_constant, until, bins);
     }

@@ -35,13 +35,13 @@ class Method:
     bins: int  # a power of two
 
     @classmethod
-    def after(cls, undecided: float) -> "Method":
+    def after(cls, undecided: float, *, apart: bool) -> "Method":
         """Return the method for a part of a box of which this share is undecided."""
         wanted = USUAL_BINS / max(undecided, 1e-3)
         bins = LEAST_BINS
         while bins < MOST_BINS and 2**bins < wanted:
             bins += 1
-        return cls(undecided < JOINT_ABOVE, bins)
+        return cls(apart or undecided < JOINT_ABOVE, bins)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -51,6 +51,8 @@ class Examined:
     fair: float
     unfair: float
     gains: Vector  # (axes,)
+    # Whether combinations of sensitive values differ by more than the gap of the bounds.
+    apart: bool = False
 
 
 def people_in(problem: Problem, lower: Vector, upper: Vector) -> float:
@@ -75,12 +77,20 @@ def examine(problem: Problem, lower: Matrix, upper: Matrix, method: Method) -> l
             results.append(Examined(1.0, 0.0, gains[row]))
             continue
         fair = 0.0
+        spreads, centers = [], []
+        for form in (known.below, known.above):
+            sensitive = problem.combinations @ form.weights[row]
+            spreads.append(float(np.ptp(sensitive)))
+            center = form.weights[row] @ _middle(problem, lower[row], upper[row])
+            half = (sensitive.min() + sensitive.max()) / 2
+            centers.append(float(center + form.constant[row] + half))
         for form, sign in ((known.below, 1.0), (known.above, -1.0)):
             weights, constant = sign * form.weights[row], sign * float(form.constant[row])
             least = float((problem.combinations @ weights).min())
             terms = _terms(problem, boxes, row, weights)
             fair += share_between(terms, constant + least, -np.inf, 2**method.bins)
-        results.append(Examined(min(fair, 1.0), 0.0, gains[row]))
+        apart = sum(spreads) / 2 > centers[1] - centers[0]
+        results.append(Examined(min(fair, 1.0), 0.0, gains[row], apart))
     return results
 
 
@@ -101,14 +111,15 @@ def _by_value(problem: Problem, boxes: Boxes, n_bins: int) -> list[Examined]:
         elif above.any() and below.any():
             results.append(Examined(0.0, 1.0, gains[box]))
         else:
-            fair, unfair = _counted(problem, each, known, rows, n_bins)
-            results.append(Examined(min(fair, 1.0), min(unfair, 1.0 - min(fair, 1.0)), gains[box]))
+            fair, unfair, apart = _counted(problem, each, known, rows, n_bins)
+            fair = min(fair, 1.0)
+            results.append(Examined(fair, min(unfair, 1.0 - fair), gains[box], apart))
     return results
 
 
 def _counted(
     problem: Problem, each: Boxes, known: ScoreBounds, rows: slice, n_bins: int
-) -> tuple[float, float]:
+) -> tuple[float, float, bool]:
     """Count where all combinations are on one side, and where two are on different sides.
 
     The lowest form in the middle of the box, lowered by the most that another one is below it, is
@@ -118,11 +129,11 @@ def _counted(
     middle = _middle(problem, each.lower[rows.start], each.upper[rows.start])
     for form, sign in ((known.below, 1.0), (known.above, -1.0)):
         weights = sign * form.weights[rows]
-        constants = sign * form.constant[rows] + (weights * problem.combinations).sum(axis=1)
-        lowest = int(np.argmin(weights @ middle + constants))
-        gap = _largest(problem, each, rows, weights[lowest] - weights)
-        drop = max(0.0, float((gap + constants[lowest] - constants).max()))
-        constant = float(constants[lowest]) - drop - _rounding(problem)
+        offsets = sign * form.constant[rows] + (weights * problem.combinations).sum(axis=1)
+        lowest = int(np.argmin(weights @ middle + offsets))
+        gaps = _largest(problem, each, rows, weights[lowest] - weights)
+        drop = max(0.0, float((gaps + offsets[lowest] - offsets).max()))
+        constant = float(offsets[lowest]) - drop - _rounding(problem)
         terms = _terms(problem, each, rows.start, weights[lowest])
         fair += share_between(terms, constant, -np.inf, n_bins)
     low, high = known.below, known.above
@@ -136,9 +147,9 @@ def _counted(
     gap = float(_largest(problem, each, rows, difference[None])[0])
     until = gap + float(both[1][worst] - both[0][best]) + _rounding(problem)
     if until >= 0:
-        return fair, 0.0
+        return fair, 0.0, False
     terms = _terms(problem, each, rows.start, low.weights[rows][best])
-    return fair, share_between(terms, float(both[0][best]), until, n_bins)
+    return fair, share_between(terms, float(both[0][best]), until, n_bins), True
 
 
 def _rounding(problem: Problem) -> float:

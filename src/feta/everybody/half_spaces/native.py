@@ -15,9 +15,9 @@ from feta.everybody.half_spaces.examine import (
     USUAL_BINS,
     Method,
 )
-from feta.everybody.half_spaces.problem import BoxAxis, Problem
+from feta.everybody.half_spaces.problem import BoxAxis, Problem, share_of
 from feta.everybody.half_spaces.search import Decide
-from feta.everybody.half_spaces.tree import Tree
+from feta.everybody.half_spaces.tree import EACH, LISTED, Tree, boxes_of
 
 try:
     # Compiled code is untyped; this module is its only user.
@@ -26,6 +26,9 @@ except ImportError:  # an install without compiled code
     native = None
 
 LINE, REAL, TABLE = range(3)
+
+# Nodes of a finished tree whose shares are added again in fractions.
+MOST_EXACT = 2**13
 
 # The compiled search adds shares in multiples of this.
 UNIT = Fraction(1, 2**120)
@@ -55,16 +58,21 @@ class NativeSearch:
             search.add_error(sizes, errors)
         search.start(float(few), LEAST_BINS, MOST_BINS, float(USUAL_BINS), JOINT_ABOVE, simd)
         self._search = search
+        self._exact: tuple[Fraction, Fraction] | None = None
         self._decide_hard()
 
     @property
     def fair(self) -> Fraction:
         """The share that is proved to be treated fairly, rounded down."""
+        if self._exact is not None:
+            return self._exact[0]
         return max(1 - UNIT * _whole(self._search.not_fair()), Fraction(0))
 
     @property
     def unfair(self) -> Fraction:
         """The share that is proved to be treated unfairly, rounded down."""
+        if self._exact is not None:
+            return self._exact[1]
         return UNIT * _whole(self._search.unfair())
 
     @property
@@ -108,6 +116,26 @@ class NativeSearch:
         for node, low, high in zip(nodes, lower, upper, strict=True):
             fair, unfair = self.decide(low, high)
             self._search.settle(node, _down(fair), _down(unfair))
+        if self.done and self._exact is None and len(self._search.tree()) <= MOST_EXACT:
+            self._exact = self._sums()
+
+    def _sums(self) -> tuple[Fraction, Fraction]:
+        """Add the shares of all leaves in fractions: nothing is rounded."""
+        sums = [Fraction(0), Fraction(0)]
+        tree = self.tree()
+        for node, lower, upper in boxes_of(self.problem, tree):
+            if tree.axes[node] >= 0 or (lower > upper).any():
+                continue
+            code = int(tree.codes[node])
+            if code == LISTED:
+                shares = self.decide(lower, upper)
+            else:
+                method = Method(bool(code & EACH), code % EACH + LEAST_BINS)
+                fair, unfair = self.examine(lower, upper, method)
+                shares = Fraction(fair), Fraction(unfair)
+            share = share_of(self.problem.axes, lower, upper)
+            sums = [total + share * part for total, part in zip(sums, shares, strict=True)]
+        return sums[0], sums[1]
 
 
 def _stored(axis: BoxAxis) -> tuple[int, Matrix, float, float, float, np.ndarray[Any, Any]]:

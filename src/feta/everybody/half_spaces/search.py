@@ -96,7 +96,7 @@ class ReferenceSearch:
         self._sums = [Fraction(0), Fraction(0)]  # of the boxes that wait
         self._axes, self._codes, self._children = [-1], [0], [-1]
         lower, upper = problem.box
-        self._examine([(0, lower, upper, Fraction(1))], Method.after(1.0))
+        self._examine([(0, lower, upper, Fraction(1))], Method.after(1.0, apart=False))
 
     @property
     def fair(self) -> Fraction:
@@ -147,7 +147,7 @@ class ReferenceSearch:
             self._sums[1] -= box.share * Fraction(box.found.unfair)
             axis = self._axis(box)
             self._axes[box.node], self._children[box.node] = axis, len(self._axes)
-            method = Method.after(-box.order / float(box.share))
+            method = Method.after(-box.order / float(box.share), apart=box.found.apart)
             for lower, upper in halves(self.problem, box.lower, box.upper, axis):
                 node = len(self._axes)
                 self._axes.append(-1)

@@ -59,16 +59,24 @@ def halves(
     return parts
 
 
-def cuts_of(problem: Problem, tree: Tree) -> Iterator[tuple[int, float | None]]:
-    """Yield the axis and the place of each cut, depth first; −1 and None for leaves."""
+def boxes_of(problem: Problem, tree: Tree) -> Iterator[tuple[int, Vector, Vector]]:
+    """Yield the nodes with their boxes, depth first."""
     boxes = {0: problem.box}
     axes, children = tree.axes.tolist(), tree.children.tolist()
     for node in tree.depth_first():
         lower, upper = boxes.pop(node)
+        yield node, lower, upper
+        if axes[node] >= 0:
+            for side, half in enumerate(halves(problem, lower, upper, axes[node])):
+                boxes[children[node] + side] = half
+
+
+def cuts_of(problem: Problem, tree: Tree) -> Iterator[tuple[int, float | None]]:
+    """Yield the axis and the place of each cut, depth first; −1 and None for leaves."""
+    axes = tree.axes.tolist()
+    for node, lower, upper in boxes_of(problem, tree):
         axis = axes[node]
         if axis < 0:
             yield -1, None
-            continue
-        yield axis, middle(problem.axes[axis], float(lower[axis]), float(upper[axis]))
-        for side, half in enumerate(halves(problem, lower, upper, axis)):
-            boxes[children[node] + side] = half
+        else:
+            yield axis, middle(problem.axes[axis], float(lower[axis]), float(upper[axis]))
