@@ -26,6 +26,8 @@ from feta.everybody.prove import proving
 from feta.everybody.proving import Proving
 from feta.everybody.result import Everybody, down, up
 from feta.everybody.where import Where
+from feta.io.model_file import model_bytes
+from feta.io.regular_file import atomic_write
 from feta.io.sanitize import json_text, plain
 from feta.io.table_file import TableFile
 from feta.model import Model
@@ -53,6 +55,7 @@ class ProveOptions:
     seconds: float
     resume: Path | None
     exit_above: float | None
+    certify: Path | None
     alpha: float
     seed: int
     as_json: bool
@@ -79,10 +82,23 @@ def run_prove(options: ProveOptions) -> ExitCode:
             answer = run.result()
             if options.resume is not None:
                 write_state(options.resume, run.state)
+            if options.certify is not None:
+                _certify(run, model, options.certify)
     if interrupted:
         notice(f"interrupted after {answer.seconds:.0f} s; this is the answer so far")
     _show(model, answer, options)
     return _exit_code(answer, options.exit_above)
+
+
+def _certify(run: Proving, model: Model, path: Path) -> None:
+    """Write a certificate, and next to it the model that it belongs to."""
+    content, beside = run.certificate(), path.with_name(path.name + ".feta")
+    for target, data in ((path, content), (beside, model_bytes(model))):
+        with atomic_write(target) as part:
+            part.write_bytes(data)
+    notice(
+        f"wrote {path} and {beside}; check them with: python -m feta_people_check {beside} {path}"
+    )
 
 
 def _table(population: str | None) -> tuple[Path | None, bool]:

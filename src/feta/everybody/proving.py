@@ -13,6 +13,7 @@ from feta.engine.protocol import Budget
 from feta.errors import EngineError, SchemaError
 from feta.everybody.boxes import Boxes
 from feta.everybody.decide import counterexample, treated
+from feta.everybody.half_spaces.certificate import certificate
 from feta.everybody.half_spaces.prover import HalfSpaces
 from feta.everybody.listing import Listing
 from feta.everybody.population import Independent, Population
@@ -40,6 +41,9 @@ MOST_SEARCHES = 4
 
 # Draws that are kept to find regions.
 MOST_KEPT = 200_000
+
+# Seconds to prove again for a certificate what was proved in another way.
+CERTIFIED_SECONDS = 30.0
 
 # Seconds between two moments of the history.
 MOMENT_SECONDS = 1.0
@@ -115,6 +119,31 @@ class Proving:
         if isinstance(self._prover, Listing):
             return LatticeProof(self._prover.people.size)
         return BoundsProof((None,) if self._prover is None else self._prover.cuts())
+
+    def certificate(self, seconds: float = CERTIFIED_SECONDS) -> bytes:
+        """Return a certificate of what half-spaces have proved; raise if they cannot.
+
+        What was proved by structure or by enumeration is first proved again by half-spaces.
+        """
+        proof: HalfSpaces | str
+        if isinstance(self._prover, HalfSpaces):
+            proof = self._prover
+        elif isinstance(self.population, Independent) and not self._unproved:
+            proof = HalfSpaces.of(self.model, self.population)
+        else:
+            proof = self._unproved or "the population consists of the rows of a table"
+        if isinstance(proof, str):
+            raise SchemaError(
+                f"no certificate: {proof}; expected a network with a threshold and a population of "
+                "independent columns; leave out --certify"
+            )
+        assert isinstance(self.population, Independent)
+        deadline = time.monotonic() + seconds
+        while not proof.searches or (
+            proof is not self._prover and not proof.done and time.monotonic() < deadline
+        ):
+            proof.step()
+        return certificate(proof, self.population)
 
     def run(
         self,
