@@ -300,6 +300,13 @@ def main() -> int:
     for seed in range(options.start, options.start + options.half_spaces):
         counts += bracket_half_spaces(seed)
         counts += points_of_case(seed) if seed % 10 == 0 else Counter()
+        if seed % 500 == 0:
+            wrong = sum(n for name, n in counts.items() if name.startswith("WRONG"))
+            asked = counts["networks asked by half-spaces"]
+            points_drawn = sum(n for name, n in counts.items() if name.startswith("points"))
+            seconds = time.perf_counter() - started
+            print(f"{asked} networks, {points_drawn} points, {wrong} wrong, {seconds:.0f} s")
+            sys.stdout.flush()
     for path in options.models:
         counts += points_of_model(path, 3.0, n_points=options.model_points)
     return finish(counts, started)

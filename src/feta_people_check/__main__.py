@@ -3,10 +3,17 @@
 import argparse
 import sys
 from fractions import Fraction
+from lzma import LZMAError
 from pathlib import Path
 
 from feta_people_check.check import Check
 from feta_people_check.reading import Refused, expect, read
+
+# What reading of damaged files may raise, in addition to `Refused`.
+DAMAGE = (
+    *(Refused, ArithmeticError, AttributeError, EOFError, LookupError, LZMAError, MemoryError),
+    *(OSError, RecursionError, TypeError, ValueError),
+)
 
 
 def main(arguments: list[str] | None = None) -> int:
@@ -18,7 +25,7 @@ def main(arguments: list[str] | None = None) -> int:
     options = parser.parse_args(arguments)
     try:
         words = verify(options.model, options.certificate, options.sample)
-    except (Refused, ArithmeticError, EOFError, LookupError, OSError, TypeError, ValueError) as why:
+    except DAMAGE as why:
         print(f"not accepted: {type(why).__name__}: {why}")
         return 1
     print(words)

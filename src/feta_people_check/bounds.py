@@ -18,7 +18,7 @@ FLOOR = 2.0**-100
 class Steps:
     """A piecewise-linear step over intervals: lines and values, (boxes, neurons)."""
 
-    lines: tuple[Array, Array, Array, Array]  # slope and intercept below, slope and intercept above
+    lines: tuple[Array, ...]  # slope and intercept below, slope and intercept above
     least: Array
     most: Array
     low: Array

@@ -128,7 +128,7 @@ class Check:
         hull = [np.min(each, axis=0) for each in zip(*starts, strict=True)]
         free = ~self.bounds.may_depend(hull, [np.max(e, axis=0) for e in zip(*ends, strict=True)])
         whole = signs.all(axis=1).any(axis=0) | np.broadcast_to(free, len(low))
-        mixed = signs.any(axis=1).all(axis=0)
+        mixed: Array = signs.any(axis=1).all(axis=0)
         for box in range(len(low)):
             if whole[box] or mixed[box]:
                 yield (1.0, 0.0) if whole[box] else (0.0, 1.0)
@@ -193,7 +193,7 @@ class Check:
             for axis, start, end in zip(axes, low, high, strict=True)
         )
         count = np.prod([float(len(each)) for each in values])
-        expect(one and count <= MOST_LISTED, "a leaf lists too many people")
+        expect(one and bool(count <= MOST_LISTED), "a leaf lists too many people")
         sums = [0, 0]
         for chosen in product(*values):
             weight = 1
@@ -233,13 +233,13 @@ class Check:
             values = [x + y for x, y in zip(values, axis.exact(value), strict=True)]
         for breaks, slopes, starts, weight, bias in claim.layers:
             active = list[Fraction]()
-            for index, value in enumerate(values):
+            for index, number in enumerate(values):
                 column = index % slopes.shape[1]
-                piece = sum(value >= Fraction(at) for at in breaks[:, column].tolist())
-                slope, start = (float(part[piece, column]) for part in (slopes, starts))
-                active.append(Fraction(slope) * value + Fraction(start))
+                piece = sum(number >= Fraction(at) for at in breaks[:, column].tolist())
+                slope, start = (Fraction(float(part[piece, column])) for part in (slopes, starts))
+                active.append(slope * number + start)
             values = [
-                Fraction(shift) + sum(Fraction(w) * x for w, x in zip(line, active, strict=True))
+                sum((Fraction(w) * x for w, x in zip(line, active, strict=True)), Fraction(shift))
                 for line, shift in zip(weight.tolist(), bias.tolist(), strict=True)
             ]
         side = values[0] - Fraction(claim.threshold)

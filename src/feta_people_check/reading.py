@@ -19,6 +19,7 @@ Array = Any
 MOST_BYTES, MOST_VALUES, MOST_COMBINATIONS, LONGEST_TABLE = 2**29, 2**22, 64, 4096
 UNIT = 2.0**-53
 DESCRIBED = {"version", "space", "rule", "outcomes", "network", "fingerprints", "table"}
+STATED = {"format", "version", "model", "schema", "population", "digest", "tree", "claims"}
 TYPES = {"F64": "<f8", "I64": "<i8", "I8": "i1", "U8": "u1"}
 
 
@@ -67,22 +68,23 @@ class Claim:
     constant: Array
     combinations: Array
     exact_combinations: list[list[Fraction]]
-    layers: list[
-        tuple[Array, Array, Array, Array, Array]
-    ]  # breaks, slopes, intercepts, weight, bias
+    layers: list[tuple[Array, ...]]  # breaks, slopes, intercepts, weight, bias
     threshold: float
     ties_above: bool  # whether a score on the threshold gets the decision of higher scores
 
 
 def read(model: Path, certificate: Path) -> Claim:
     """Read both files."""
-    unpacked = lzma.LZMADecompressor().decompress(certificate.read_bytes(), MOST_BYTES)
+    unpacker = lzma.LZMADecompressor()
+    unpacked = unpacker.decompress(certificate.read_bytes(), MOST_BYTES)
+    expect(unpacker.eof and not unpacker.unused_data, "the file is too long, or ends early")
     line, _, tree = unpacked.partition(b"\n")
     header = json.loads(line)
     expect(header["format"] == "feta-everybody" and header["version"] == 1, "another format")
     content = model.read_bytes()
     digest = hashlib.sha256(content).hexdigest()
     expect(digest == header["model"], "the certificate belongs to another model")
+    expect(hashlib.sha256(tree).hexdigest() == header["tree"], "another tree")
     population = json.dumps(header["population"], sort_keys=True).encode()
     expect(hashlib.sha256(population).hexdigest() == header["digest"], "another population")
     size = int.from_bytes(content[:8], "little")
@@ -95,6 +97,8 @@ def read(model: Path, certificate: Path) -> Claim:
         start, end = entry["data_offsets"]
         arrays[name] = np.frombuffer(data[start:end], TYPES[entry["dtype"]]).reshape(entry["shape"])
         expect(bool(np.isfinite(arrays[name]).all()), "the model has numbers that are not finite")
+    schema = about["fingerprints"]["space"]
+    expect(set(header) == STATED and header["schema"] == schema, "another schema, or other fields")
     smooth = any(name.endswith(".parameter") for name in arrays)
     expect(about["rule"]["kind"] == "Threshold" and not smooth, "no threshold, or smooth steps")
     parts = ("breaks", "slopes", "intercepts", "weight", "bias")
@@ -180,6 +184,7 @@ def _axes(  # noqa: PLR0915 - one column after the other
             expect(entry["low"] <= low <= high <= entry["high"], "a range outside of the schema")
         else:
             runs = given.get("runs", [[1, len(codes)]])
+            expect(sum(int(count) for _, count in runs) == len(codes), "invalid weights")
             weights = np.repeat(
                 *(np.array(part, dtype=np.int64) for part in zip(*runs, strict=True))
             )

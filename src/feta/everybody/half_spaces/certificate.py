@@ -38,6 +38,10 @@ def certificate(proof: HalfSpaces, population: Independent) -> bytes:
     people = _described(proof, population)
     text = json.dumps(people, sort_keys=True)
     fair = max(Fraction(0), 1 - (1 - proof.fair) * (1 + ROOM))
+    tree = proof.searches[0].tree()
+    axes, codes = tree.axes, tree.codes
+    order = np.fromiter(tree.depth_first(), dtype=np.int64, count=len(axes))
+    nodes = np.where(axes[order] >= 0, axes[order], LEAF + codes[order]).astype(np.uint8).tobytes()
     header = {
         "format": FORMAT,
         "version": VERSION,
@@ -45,13 +49,10 @@ def certificate(proof: HalfSpaces, population: Independent) -> bytes:
         "schema": proof.model.space.fingerprint,
         "population": people,
         "digest": hashlib.sha256(text.encode()).hexdigest(),
+        "tree": hashlib.sha256(nodes).hexdigest(),
         "claims": {"fair": _stated(fair), "unfair": _stated(proof.unfair * (1 - ROOM))},
     }
-    tree = proof.searches[0].tree()
-    axes, codes = tree.axes, tree.codes
-    order = np.fromiter(tree.depth_first(), dtype=np.int64, count=len(axes))
-    nodes = np.where(axes[order] >= 0, axes[order], LEAF + codes[order]).astype(np.uint8)
-    content = json.dumps(header, sort_keys=True).encode() + b"\n" + nodes.tobytes()
+    content = json.dumps(header, sort_keys=True).encode() + b"\n" + nodes
     return lzma.compress(content, preset=9)
 
 
