@@ -15,6 +15,7 @@ from feta.cli.exit_code import ExitCode
 from feta.cli.init import split_names
 from feta.cli.load import load_model
 from feta.cli.notices import notice
+from feta.cli.output_path import check_file
 from feta.cli.progress import show_progress
 from feta.cli.prove_state import read_state, write_state
 from feta.cli.signals import terminable, uninterrupted
@@ -64,6 +65,8 @@ class ProveOptions:
 def run_prove(options: ProveOptions) -> ExitCode:
     """Ask about everybody; an interruption keeps the answer so far."""
     table, marginal = _table(options.population)
+    inputs = [path for path in (options.schema, table, options.resume) if path is not None]
+    check_file(options.certify, inputs)
     loaded = load_model(
         options.origin, options.schema, options.source, table, one_vs_rest=options.one_vs_rest
     )
@@ -92,12 +95,17 @@ def run_prove(options: ProveOptions) -> ExitCode:
 
 def _certify(run: Proving, model: Model, path: Path) -> None:
     """Write a certificate, and next to it the model that it belongs to."""
-    content, beside = run.certificate(), path.with_name(path.name + ".feta")
-    for target, data in ((path, content), (beside, model_bytes(model))):
+    try:
+        content = run.certificate()
+    except SchemaError as refused:  # the answer counts without a certificate, too
+        notice(str(refused))
+        return
+    stored = path.with_name(path.name + ".feta")
+    for target, data in ((path, content), (stored, model_bytes(model))):
         with atomic_write(target) as part:
             part.write_bytes(data)
     notice(
-        f"wrote {path} and {beside}; check them with: python -m feta_people_check {beside} {path}"
+        f"wrote {path} and {stored}; check them with: python -m feta_people_check {stored} {path}"
     )
 
 
