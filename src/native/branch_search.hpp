@@ -9,6 +9,7 @@ namespace feta {
 namespace FETA_ISA {
 
 inline constexpr uint8_t branch_each = 8, branch_listed = 16;  // codes of leaves, as in tree.py
+inline constexpr size_t branch_most_nodes = size_t(1) << 25;   // about 1.5 GB
 inline constexpr int branch_look = 8;  // boxes between two looks at the clock
 
 // A sum of numbers between 0 and 1, exact in multiples of 2^-120.
@@ -50,7 +51,7 @@ class IsaBranch final : public Branch {
 
     void step(double seconds) override {
         const auto start = std::chrono::steady_clock::now();
-        for (int count = 1; !waiting.empty(); ++count) {
+        for (int count = 1; !waiting.empty() && !full(); ++count) {
             cut();
             if (count % branch_look == 0 &&
                 std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count() >=
@@ -59,7 +60,7 @@ class IsaBranch final : public Branch {
         }
     }
 
-    bool done() const override { return waiting.empty() && hard.empty(); }
+    bool done() const override { return (waiting.empty() || full()) && hard.empty(); }
     uint64_t boxes() const override { return n_boxes; }
     BranchSum not_fair() const override { return missing.words(); }
     BranchSum unfair() const override { return proved.words(); }
@@ -133,6 +134,8 @@ class IsaBranch final : public Branch {
     std::vector<BranchForms> by_value;
     std::vector<std::vector<double>> hull_low, hull_high;
     std::vector<double> weights, scores, values;
+
+    bool full() const { return tree.size() >= branch_most_nodes; }
 
     uint8_t code_after(double undecided, bool promising) const {
         const double wanted = options.usual_bins / std::max(undecided, 1e-3);

@@ -24,6 +24,9 @@ from feta.space.axis import Axis
 # Combinations of sensitive values that are bounded one by one.
 MOST_COMBINATIONS = 64
 
+# Columns that counterparts share: a node of a certificate has one byte.
+MOST_AXES = 127
+
 # Values of an axis whose terms are a table.
 LONGEST_TABLE = 4096
 
@@ -151,6 +154,8 @@ def _refusal(model: Model, part: Stratum, network: BoundedNetwork | None) -> str
         return "a sensitive column is real-valued"
     if prod(len(axis) for axis in sensitive) > MOST_COMBINATIONS:
         return f"there are more than {MOST_COMBINATIONS} combinations of sensitive values"
+    if len(part.shared) > MOST_AXES:
+        return f"there are more than {MOST_AXES} columns"
     for index in part.shared:
         axis = part.axes[index]
         tabled = needs_table(network.first, axis) or not (
