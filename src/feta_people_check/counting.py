@@ -1,4 +1,4 @@
-"""In how much of a box a line is positive, rounded down: all terms but one on a grid."""
+"""The share of a box in which a line is positive, rounded down: all terms but one on a grid."""
 
 import numpy as np
 

@@ -1,4 +1,4 @@
-// In how much of a box a linear form is positive, rounded down: docs/explanation/rounding.md,
+// The share of a box in which a form is positive, rounded down: docs/explanation/rounding.md,
 // lemma 23. Shares are float32, in which all sums are of numbers that are not negative.
 #pragma once
 #include "branch_bounds.hpp"

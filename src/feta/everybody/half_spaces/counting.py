@@ -1,4 +1,4 @@
-"""Counting: in how much of a box a linear form is positive, rounded down.
+"""Counting: the share of a box in which a form is positive, rounded down.
 
 People are independent draws of each axis, so the form is a sum of independent terms. All terms but
 the widest are rounded down to multiples of one step, and their distribution is computed by
