@@ -13,6 +13,7 @@ from feta.everybody import population
 from feta.everybody.prove import proving
 from feta.everybody.proving import Proving
 from feta.everybody.where import Where
+from feta_people_check.__main__ import main as check
 
 Run = Callable[..., tuple[int, str, str]]
 
@@ -124,6 +125,22 @@ def test_an_interruption_keeps_the_answer(feta_: Run, monkeypatch: pytest.Monkey
     assert "this is the answer so far" in err
     assert "are proved not to" in out
     assert json.loads(Path("draws.json").read_text())["people"] == sum(calls)
+
+
+def test_a_certificate_is_written_and_accepted(feta_: Run) -> None:
+    code, _, err = feta_("prove", "blind.feta", "--seconds", "5", "--certify", "people.cert")
+    assert code == 0
+    assert "wrote people.cert and people.cert.feta" in err
+    assert check(["people.cert.feta", "people.cert"]) == 0
+    assert len(Path("people.cert").read_bytes()) < 1000
+    table = ("--population", "people.csv")
+    code, out, err = feta_("prove", "model.feta", *table, "--seconds", "5", "--certify", "x.cert")
+    assert code == 1
+    assert "of the table" in out
+    assert "no certificate: the population consists of the rows of a table" in err
+    code, _, err = feta_("prove", "model.feta", "--certify", "nowhere/x.cert")
+    assert code == 2
+    assert "nowhere does not exist" in err
 
 
 def test_the_line_of_progress_names_shares_and_time() -> None:

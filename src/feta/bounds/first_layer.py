@@ -190,11 +190,11 @@ class FirstLayer:
 
 def tabulable(first: BoundedColumns, axes: tuple[Axis, ...]) -> bool:
     """Return whether all axes that need a table are finite, with at most MAX_ROWS values."""
-    tabled = [axis for axis in axes if _needs_table(first, axis)]
+    tabled = [axis for axis in axes if needs_table(first, axis)]
     return all(not axis.real and axis.ends[1] < MAX_ROWS for axis in tabled)
 
 
-def _needs_table(first: BoundedColumns, axis: Axis) -> bool:
+def needs_table(first: BoundedColumns, axis: Axis) -> bool:
     """Return whether a term is not linear: a category, bands, a missing flag or a stored table."""
     listed = any(column in axis.columns for column in first.tabled)
     several = len(axis.columns) > 1
@@ -202,7 +202,7 @@ def _needs_table(first: BoundedColumns, axis: Axis) -> bool:
 
 
 def _term(first: BoundedColumns, axis: Axis) -> Term:
-    if not _needs_table(first, axis):
+    if not needs_table(first, axis):
         (column,) = axis.columns
         return Sloped(np.array(first.slopes[:, column]))
     low, high = axis.ends

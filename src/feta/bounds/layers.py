@@ -103,3 +103,12 @@ class BoundedLayers(Protocol):
     def steps(self) -> Iterator[tuple[BoundedActivation, BoundedAffine]]:
         """Each layer with the activation before it."""
         ...
+
+
+class BoundedNetwork(BoundedLayers, Protocol):
+    """All layers of a network, the first one included."""
+
+    @property
+    def first(self) -> BoundedColumns:
+        """The first layer."""
+        ...

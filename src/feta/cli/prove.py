@@ -27,6 +27,8 @@ from feta.everybody.prove import proving
 from feta.everybody.proving import Proving
 from feta.everybody.result import Everybody, down, up
 from feta.everybody.where import Where
+from feta.io.model_file import model_bytes
+from feta.io.regular_file import atomic_write
 from feta.io.sanitize import json_text, plain
 from feta.io.table_file import TableFile
 from feta.model import Model
@@ -55,6 +57,7 @@ class ProveOptions:
     out: Path | None
     resume: Path | None
     exit_above: float | None
+    certify: Path | None
     alpha: float
     seed: int
     as_json: bool
@@ -63,8 +66,10 @@ class ProveOptions:
 def run_prove(options: ProveOptions) -> ExitCode:
     """Ask about everybody; an interruption keeps the answer so far."""
     table, marginal = _table(options.population)
-    inputs = (options.origin.path, options.schema, table, options.resume)
-    check_file(options.out, [path for path in inputs if path is not None])
+    files = (options.origin.path, options.schema, table, options.resume)
+    inputs = [path for path in files if path is not None]
+    check_file(options.out, inputs)
+    check_file(options.certify, inputs)
     loaded = load_model(
         options.origin, options.schema, options.source, table, one_vs_rest=options.one_vs_rest
     )
@@ -85,10 +90,28 @@ def run_prove(options: ProveOptions) -> ExitCode:
                 write_state(options.resume, run.state)
             if options.out is not None:
                 answer.to_html(options.out, name=options.origin.name)
+            if options.certify is not None:
+                _certify(run, model, options.certify)
     if interrupted:
         notice(f"interrupted after {answer.seconds:.0f} s; this is the answer so far")
     _show(model, answer, options)
     return _exit_code(answer, options.exit_above)
+
+
+def _certify(run: Proving, model: Model, path: Path) -> None:
+    """Write a certificate, and next to it the model that it belongs to."""
+    try:
+        content = run.certificate()
+    except SchemaError as refused:  # the answer counts without a certificate, too
+        notice(str(refused))
+        return
+    stored = path.with_name(path.name + ".feta")
+    for target, data in ((path, content), (stored, model_bytes(model))):
+        with atomic_write(target) as part:
+            part.write_bytes(data)
+    notice(
+        f"wrote {path} and {stored}; check them with: python -m feta_people_check {stored} {path}"
+    )
 
 
 def _table(population: str | None) -> tuple[Path | None, bool]:

@@ -53,6 +53,12 @@ def prove(
         float | None,
         typer.Option(min=0, max=1, help="Exit code 1 only if more people than this are unfair."),
     ] = None,
+    certify: Annotated[
+        Path | None,
+        typer.Option(
+            help="Write a certificate of the proved shares to this file, and the model next to it."
+        ),
+    ] = None,
     alpha: Annotated[
         float, typer.Option(help="The estimate holds with the probability 1 - alpha.")
     ] = 0.05,
@@ -89,6 +95,7 @@ def prove(
         out,
         resume,
         exit_above,
+        certify,
         alpha,
         seed,
         as_json,

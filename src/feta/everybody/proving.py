@@ -13,6 +13,8 @@ from feta.engine.protocol import Budget
 from feta.errors import EngineError, SchemaError
 from feta.everybody.boxes import Boxes
 from feta.everybody.decide import counterexample, treated
+from feta.everybody.half_spaces.certificate import certificate
+from feta.everybody.half_spaces.prover import HalfSpaces
 from feta.everybody.listing import Listing
 from feta.everybody.population import Independent, Population
 from feta.everybody.regions import Region, regions_of
@@ -39,6 +41,9 @@ MOST_SEARCHES = 4
 
 # Draws that are kept to find regions.
 MOST_KEPT = 200_000
+
+# Seconds to prove again for a certificate what was proved in another way.
+CERTIFIED_SECONDS = 30.0
 
 # Seconds between two moments of the history.
 MOMENT_SECONDS = 1.0
@@ -91,7 +96,7 @@ class Proving:
         self._size = FIRST_BLOCK
         self._n_searches = 0
         self._drawn: tuple[int, Matrix] | None = None
-        self._prover: Listing | Boxes | None = None
+        self._prover: Listing | HalfSpaces | Boxes | None = None
         self._unproved = refusal(model)
         self._structure = not self._unproved and blind(model)
         if not self._unproved and not self._structure:
@@ -114,6 +119,31 @@ class Proving:
         if isinstance(self._prover, Listing):
             return LatticeProof(self._prover.people.size)
         return BoundsProof((None,) if self._prover is None else self._prover.cuts())
+
+    def certificate(self, seconds: float = CERTIFIED_SECONDS) -> bytes:
+        """Return a certificate of what half-spaces have proved; raise if they cannot.
+
+        What was proved by structure or by enumeration is first proved again by half-spaces.
+        """
+        proof: HalfSpaces | str
+        if isinstance(self._prover, HalfSpaces):
+            proof = self._prover
+        elif isinstance(self.population, Independent) and not self._unproved:
+            proof = HalfSpaces.of(self.model, self.population)
+        else:
+            proof = self._unproved or "the population consists of the rows of a table"
+        if isinstance(proof, str):
+            raise SchemaError(
+                f"no certificate: {proof}; expected a network with a threshold and a population of "
+                "independent columns; leave out --certify"
+            )
+        assert isinstance(self.population, Independent)
+        deadline = time.monotonic() + seconds
+        while not proof.searches or (
+            proof is not self._prover and not proof.done and time.monotonic() < deadline
+        ):
+            proof.step()
+        return certificate(proof, self.population)
 
     def run(
         self,
@@ -287,8 +317,13 @@ def refusal(model: Model) -> str:
     return ""
 
 
-def prover_of(model: Model, population: Population) -> tuple[Listing | Boxes | None, str]:
-    """Return what can prove shares of a population, or why nothing can."""
+def prover_of(
+    model: Model, population: Population
+) -> tuple[Listing | HalfSpaces | Boxes | None, str]:
+    """Return what can prove shares of a population, or why nothing can.
+
+    Half-spaces are for networks with a threshold; bounds over boxes decide other models.
+    """
     listing = Listing.of(model, population)
     if not isinstance(listing, str):
         return listing, ""
@@ -296,6 +331,9 @@ def prover_of(model: Model, population: Population) -> tuple[Listing | Boxes | N
         return None, f"{listing}, and boxes of people need decisions, not a tolerance"
     if not isinstance(population, Independent):
         return None, listing
+    half_spaces = HalfSpaces.of(model, population)
+    if not isinstance(half_spaces, str):
+        return half_spaces, ""
     boxes = Boxes.of(model, population)
     if isinstance(boxes, str):
         return None, boxes

@@ -191,7 +191,7 @@ def test_bounds_contain_the_exact_scores(kind: str, outputs: int, instructions: 
 
 
 def check_forms(problem: Problem, rng: np.random.Generator, instructions: str) -> int:
-    """Assert lemma 24 for thresholds at, or one ulp beside, a score; return what was decided."""
+    """Assert lemma 24 for thresholds at, or one ulp next to, a score; return what was decided."""
     lattice = list(product(*(range(len(terms)) for terms in problem.axes)))
     exact = {point: problem.scores(point)[0] for point in lattice}
     scores = sorted(exact.values())

@@ -142,6 +142,11 @@ class Network:
         return not any(isinstance(activation, Smooth) for activation in self.activations)
 
     @property
+    def piecewise_layers(self) -> "Network | None":
+        """The layers, for bounds over boxes of people; None if an activation is smooth."""
+        return self if self.piecewise_linear else None
+
+    @property
     def piecewise_steps(self) -> Iterator[tuple[Activation, Affine]]:
         """Each layer after the first, with the activation before it; raise if one is smooth."""
         for activation, layer in self.steps:

@@ -1,0 +1,1 @@
+"""Checks certificates of `feta prove --certify`; it shares no code with feta, only NumPy."""

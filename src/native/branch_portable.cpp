@@ -1,0 +1,3 @@
+#define FETA_ISA isa_portable
+#define FETA_MAKE make_branch_portable
+#include "branch.inc"
