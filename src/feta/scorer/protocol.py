@@ -322,6 +322,11 @@ def has_exact_scores(scorer: Scorer) -> bool:
     return bool(getattr(scorer, "piecewise_linear", True))
 
 
+def scores_are_balls(scorer: Scorer) -> bool:
+    """Return whether exact scores are balls of many bits, so that they cost much."""
+    return bool(getattr(scorer, "scores_are_balls", False))
+
+
 def doubt_at(restricted: Restricted, person: Vector) -> Doubt | None:
     """Return why a counterpart of a person is undecided, if the model itself is the reason."""
     doubt: Callable[[Vector], Doubt | None] | None = getattr(restricted, "doubt", None)

@@ -1,25 +1,54 @@
 """Counterexamples: pairs of counterparts with different decisions, replayed exactly."""
 
+from collections.abc import Callable
 from dataclasses import InitVar, dataclass, field
-from typing import Any, Literal, Self
+from functools import cached_property, partial
+from typing import TYPE_CHECKING, Any, Literal, Self
 
 import numpy as np
 
-from feta.arrays import Flags, Matrix, Vector, frozen
+from feta.arrays import Counts, Flags, Matrix, Vector, frozen
 from feta.errors import CertificateError
 from feta.model import Model
-from feta.rule.comparator import UNDECIDED
+from feta.rule.comparator import UNDECIDED, Decisions
 from feta.rule.protocol import Rule
+from feta.scorer.exact_scores import ExactScores
+from feta.scorer.protocol import Points, scores_are_balls
 
 RuntimeStatus = Literal["safe", "sensitive"]
 
+# The scores and the gap of a pair.
+Numbers = tuple[Vector | Matrix, float]
+
+
+class _Late:
+    """Scores and gap of a pair that are computed when one of them is first read."""
+
+    __slots__ = ("compute",)
+
+    compute: Callable[[], Numbers]
+
+    if not TYPE_CHECKING:  # a checker would accept every name
+
+        def __getattr__(self, name: str) -> object:
+            """Compute the numbers; Python asks here for attributes that are not set."""
+            if name not in ("scores", "gap"):
+                kind = type(self).__name__
+                raise AttributeError(f"{kind!r} object has no attribute {name!r}")
+            numbers = dict(zip(("scores", "gap"), self.compute(), strict=True))
+            for known, value in numbers.items():
+                object.__setattr__(self, known, value)
+            return numbers[name]
+
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Counterexample:
+class Counterexample(_Late):
     """A person and a counterpart that get different decisions, proved in exact arithmetic.
 
     The constructor replays the pair and rejects one that proves nothing. Regression: two
     counterparts of the person in the query, the lower score first; often neither is that person.
+    Float64 with a proved bound decides pairs of smooth networks where it can. Their scores take
+    balls of many bits, and are computed when they are first read.
     """
 
     model: InitVar[Model]
@@ -101,41 +130,73 @@ def _replay(model: Model, person: Vector, counterpart: Vector) -> dict[str, Any]
 
 
 def _replay_decisions(model: Model, people: Matrix, others: Matrix) -> list[dict[str, Any] | None]:
-    """Evaluate pairs exactly, all people together; None where a pair proves nothing.
+    """Decide pairs exactly, all people together; None where a pair proves nothing.
 
     Each pair gets what `_replay` returns for it alone.
     """
-    count, rule = len(people), model.rule
+    count = len(people)
     rows = frozen(np.concatenate([people, others]))
     model.space.check(rows)
     points = model.points(rows)
-    exact = points.exact_scores(np.arange(2 * count))
-    decisions = rule.decide_exactly(exact)
-    runtime = rule.decide(model.runtime_scores(points))
+    decisions, runtime_safe, exact = _decide(model, points)
     own, other = decisions[:count], decisions[count:]
     proved = (own != other) & (own != UNDECIDED) & (other != UNDECIDED)
     proved &= _related(model, rows)
-    known = (runtime[:count] != UNDECIDED) & (runtime[count:] != UNDECIDED)
-    runtime_safe = known & (runtime[count:] != own)
     chosen = np.flatnonzero(proved)
-    distances = rule.gaps(exact[chosen], exact[count + chosen]).tolist()
-    gaps = dict(zip(chosen.tolist(), distances, strict=True))
-    floats = exact.floats()
-    scores = frozen(np.stack([floats[:count], floats[count:]], axis=1))
-    scores = scores[:, :, 0] if floats.shape[1] == 1 else scores
-    pairs, labels = list(zip(own.tolist(), other.tolist(), strict=True)), runtime_safe.tolist()
+    numbers = _BatchNumbers(model.rule, points, chosen, exact)
+    labels = (runtime_safe[:count] & runtime_safe[count:]).tolist()
+    pairs = list(zip(own.tolist(), other.tolist(), strict=True))
     results: list[dict[str, Any] | None] = [None] * count
-    for row in chosen.tolist():
-        results[row] = {
+    for index, row in enumerate(chosen.tolist()):
+        values: dict[str, Any] = {
             "person": rows[row],
             "counterpart": rows[count + row],
-            "scores": scores[row],
             "decisions": pairs[row],
-            "gap": gaps[row],
             "runtime": "safe" if labels[row] else "sensitive",
             "fingerprint": model.fingerprint,
         }
+        if exact is None:
+            values["compute"] = partial(numbers.of, index)
+        else:
+            values["scores"], values["gap"] = numbers.of(index)
+        results[row] = values
     return results
+
+
+def _decide(model: Model, points: Points) -> tuple[Decisions, Flags, ExactScores | None]:
+    """Return decisions, which of them the runtime shares, and exact scores unless they are dear."""
+    if scores_are_balls(model.scorer):
+        batch = model.resolve(points, model.rule)
+        return batch.decisions, batch.runtime_safe, None
+    exact = points.exact_scores(np.arange(len(points)))
+    decisions = model.rule.decide_exactly(exact)
+    runtime = model.rule.decide(model.runtime_scores(points))
+    return decisions, (runtime != UNDECIDED) & (runtime == decisions), exact
+
+
+@dataclass(eq=False)
+class _BatchNumbers:
+    """The scores and gaps of the pairs of a batch: of the first half of points, and the second."""
+
+    rule: Rule
+    points: Points
+    chosen: Counts  # the pairs that are counterexamples
+    exact: ExactScores | None  # of all points; None: computed when needed
+
+    def of(self, index: int) -> Numbers:
+        """Return the scores and the gap of one of the chosen pairs."""
+        scores, gaps = self._all
+        return scores[index], gaps[index]
+
+    @cached_property
+    def _all(self) -> tuple[Any, list[float]]:
+        n_pairs = len(self.chosen)
+        both = np.concatenate([self.chosen, len(self.points) // 2 + self.chosen])
+        exact = self.points.exact_scores(both) if self.exact is None else self.exact[both]
+        gaps = self.rule.gaps(exact[:n_pairs], exact[n_pairs:])
+        floats = exact.floats()
+        scores = frozen(np.stack([floats[:n_pairs], floats[n_pairs:]], axis=1))
+        return scores[:, :, 0] if floats.shape[1] == 1 else scores, gaps.tolist()
 
 
 def _related(model: Model, rows: Matrix) -> Flags:

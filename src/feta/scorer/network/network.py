@@ -37,7 +37,7 @@ from feta.scorer.network.exact import ExactNetwork
 from feta.scorer.network.layers import Affine, Columns, Measured, check_affine
 from feta.scorer.network.separated import SeparatedNetwork
 from feta.scorer.network.smooth.activation import NAMED_SMOOTH, Smooth
-from feta.scorer.network.smooth.exact import smooth_scores
+from feta.scorer.network.smooth.exact import has_balls, smooth_scores
 from feta.scorer.protocol import Link, Provenance, Restricted, Scorer, Side, StoredScorer
 from feta.scorer.restricted_rows import RestrictedRows
 from feta.space.attribute import Attribute, Categorical, Derived
@@ -207,6 +207,11 @@ class Network:
     def exact(self) -> ExactNetwork:
         """The network in exact arithmetic."""
         return ExactNetwork(self)
+
+    @property
+    def scores_are_balls(self) -> bool:
+        """Whether exact scores are balls of many bits; without python-flint there are none."""
+        return has_balls(self)
 
     def exact_scores(self, people: Matrix) -> ExactScores:
         """Compute the exact scores of people; intervals if an activation is smooth."""

@@ -31,6 +31,11 @@ def is_available() -> bool:
     return find_spec("flint") is not None
 
 
+def has_balls(network: "Network") -> bool:
+    """Return whether the scores of a network are balls, and python-flint is installed."""
+    return not network.piecewise_linear and is_available()
+
+
 def smooth_scores(network: "Network", people: Matrix) -> ExactScores:
     """Enclose the scores of people, (people, outputs)."""
     shape = (len(people), network.outputs)
