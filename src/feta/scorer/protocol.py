@@ -322,9 +322,10 @@ def has_exact_scores(scorer: Scorer) -> bool:
     return bool(getattr(scorer, "piecewise_linear", True))
 
 
-def scores_are_balls(scorer: Scorer) -> bool:
-    """Return whether exact scores are balls of many bits, so that they cost much."""
-    return bool(getattr(scorer, "scores_are_balls", False))
+def balls_of(scorer: Scorer) -> Callable[[Matrix, int], ExactScores] | None:
+    """Return what encloses people's scores in balls of so many bits, if exact scores are balls."""
+    balls: Callable[[Matrix, int], ExactScores] | None = getattr(scorer, "balls", None)
+    return balls
 
 
 def doubt_at(restricted: Restricted, person: Vector) -> Doubt | None:

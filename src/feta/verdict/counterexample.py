@@ -7,18 +7,25 @@ from typing import TYPE_CHECKING, Any, Literal, Self
 
 import numpy as np
 
-from feta.arrays import Counts, Flags, Matrix, Vector, frozen
+from feta.arrays import Array, Flags, Matrix, Vector, frozen
 from feta.errors import CertificateError
 from feta.model import Model
 from feta.rule.comparator import UNDECIDED, Decisions
+from feta.rule.intervals import interval_ends
 from feta.rule.protocol import Rule
 from feta.scorer.exact_scores import ExactScores
-from feta.scorer.protocol import Points, scores_are_balls
+from feta.scorer.protocol import Points, balls_of
 
 RuntimeStatus = Literal["safe", "sensitive"]
 
-# The scores and the gap of a pair.
+# The scores and the gap of a pair, and of many pairs.
 Numbers = tuple[Vector | Matrix, float]
+ManyNumbers = tuple[Array, Vector]
+
+Balls = Callable[[Matrix, int], ExactScores]
+
+# Balls of few bits nearly always decide how a number is rounded; balls of many bits do the rest.
+FEW_BITS, MANY_BITS = 128, 1024
 
 
 class _Late:
@@ -137,13 +144,16 @@ def _replay_decisions(model: Model, people: Matrix, others: Matrix) -> list[dict
     count = len(people)
     rows = frozen(np.concatenate([people, others]))
     model.space.check(rows)
-    points = model.points(rows)
-    decisions, runtime_safe, exact = _decide(model, points)
+    points, balls = model.points(rows), balls_of(model.scorer)
+    exact = points.exact_scores(np.arange(2 * count)) if balls is None else None
+    decisions, runtime_safe = _decide(model, points, exact)
     own, other = decisions[:count], decisions[count:]
     proved = (own != other) & (own != UNDECIDED) & (other != UNDECIDED)
     proved &= _related(model, rows)
     chosen = np.flatnonzero(proved)
-    numbers = _BatchNumbers(model.rule, points, chosen, exact)
+    both = np.concatenate([chosen, count + chosen])
+    late = None if balls is None else _LateNumbers(model.rule, balls, rows[both])
+    scores, gaps = _numbers(model.rule, exact[both]) if exact is not None else ((), ())
     labels = (runtime_safe[:count] & runtime_safe[count:]).tolist()
     pairs = list(zip(own.tolist(), other.tolist(), strict=True))
     results: list[dict[str, Any] | None] = [None] * count
@@ -155,48 +165,75 @@ def _replay_decisions(model: Model, people: Matrix, others: Matrix) -> list[dict
             "runtime": "safe" if labels[row] else "sensitive",
             "fingerprint": model.fingerprint,
         }
-        if exact is None:
-            values["compute"] = partial(numbers.of, index)
+        if late is None:
+            values["scores"], values["gap"] = scores[index], float(gaps[index])
         else:
-            values["scores"], values["gap"] = numbers.of(index)
+            values["compute"] = partial(late.of, index)
         results[row] = values
     return results
 
 
-def _decide(model: Model, points: Points) -> tuple[Decisions, Flags, ExactScores | None]:
-    """Return decisions, which of them the runtime shares, and exact scores unless they are dear."""
-    if scores_are_balls(model.scorer):
+def _decide(model: Model, points: Points, exact: ExactScores | None) -> tuple[Decisions, Flags]:
+    """Return decisions, and which of them the runtime shares; without scores, float64 is first."""
+    if exact is None:
         batch = model.resolve(points, model.rule)
-        return batch.decisions, batch.runtime_safe, None
-    exact = points.exact_scores(np.arange(len(points)))
+        return batch.decisions, batch.runtime_safe
     decisions = model.rule.decide_exactly(exact)
     runtime = model.rule.decide(model.runtime_scores(points))
-    return decisions, (runtime != UNDECIDED) & (runtime == decisions), exact
+    return decisions, (runtime != UNDECIDED) & (runtime == decisions)
+
+
+def _numbers(rule: Rule, exact: ExactScores) -> ManyNumbers:
+    """Round the scores and gaps of pairs: the first half of people, and the second."""
+    n_pairs = len(exact) // 2
+    floats = exact.floats()
+    scores = frozen(np.stack([floats[:n_pairs], floats[n_pairs:]], axis=1))
+    gaps = rule.gaps(exact[:n_pairs], exact[n_pairs:])
+    return scores[:, :, 0] if floats.shape[1] == 1 else scores, gaps
 
 
 @dataclass(eq=False)
-class _BatchNumbers:
-    """The scores and gaps of the pairs of a batch: of the first half of points, and the second."""
+class _LateNumbers:
+    """The scores and gaps of pairs, computed together when the first one is read."""
 
     rule: Rule
-    points: Points
-    chosen: Counts  # the pairs that are counterexamples
-    exact: ExactScores | None  # of all points; None: computed when needed
+    balls: Balls
+    rows: Matrix  # the people, then their counterparts
 
     def of(self, index: int) -> Numbers:
-        """Return the scores and the gap of one of the chosen pairs."""
+        """Return the scores and the gap of a pair."""
         scores, gaps = self._all
-        return scores[index], gaps[index]
+        return scores[index], float(gaps[index])
 
     @cached_property
-    def _all(self) -> tuple[Any, list[float]]:
-        n_pairs = len(self.chosen)
-        both = np.concatenate([self.chosen, len(self.points) // 2 + self.chosen])
-        exact = self.points.exact_scores(both) if self.exact is None else self.exact[both]
-        gaps = self.rule.gaps(exact[:n_pairs], exact[n_pairs:])
-        floats = exact.floats()
-        scores = frozen(np.stack([floats[:n_pairs], floats[n_pairs:]], axis=1))
-        return scores[:, :, 0] if floats.shape[1] == 1 else scores, gaps.tolist()
+    def _all(self) -> ManyNumbers:
+        if self.rule.outputs > 1:  # a gap reads several scores
+            return _numbers(self.rule, self.balls(self.rows, MANY_BITS))
+        few = self.balls(self.rows, FEW_BITS)
+        scores, gaps = _numbers(self.rule, few)
+        rest = np.flatnonzero(~_rounded_alike(self.rule, few))
+        if rest.size:
+            both = np.concatenate([rest, len(self.rows) // 2 + rest])
+            better = _numbers(self.rule, self.balls(self.rows[both], MANY_BITS))
+            scores, gaps = scores.copy(), gaps.copy()
+            scores[rest], gaps[rest] = better
+        return frozen(scores), gaps
+
+
+def _rounded_alike(rule: Rule, balls: ExactScores) -> Flags:
+    """Return for which pairs all points of the balls have the same rounded scores and gap.
+
+    A gap of one score each is monotonic in both, so its extremes are at the ends of the balls.
+    """
+    n_pairs = len(balls) // 2
+    low, high = (ExactScores(ends) for ends in interval_ends(balls))
+    same = low.floats()[:, 0] == high.floats()[:, 0]
+    gaps = [
+        rule.gaps(person[:n_pairs], other[n_pairs:])
+        for person in (low, high)
+        for other in (low, high)
+    ]
+    return np.asarray(same[:n_pairs] & same[n_pairs:] & (np.ptp(gaps, axis=0) == 0))
 
 
 def _related(model: Model, rows: Matrix) -> Flags:

@@ -6,9 +6,9 @@ network computes float64 scores, for display only. Decisions use `Model.resolve`
 
 import hashlib
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Literal
 
 import numpy as np
@@ -209,9 +209,9 @@ class Network:
         return ExactNetwork(self)
 
     @property
-    def scores_are_balls(self) -> bool:
-        """Whether exact scores are balls of many bits; without python-flint there are none."""
-        return has_balls(self)
+    def balls(self) -> Callable[[Matrix, int], ExactScores] | None:
+        """What encloses scores in balls of so many bits; None if they are exact, or not known."""
+        return partial(smooth_scores, self) if has_balls(self) else None
 
     def exact_scores(self, people: Matrix) -> ExactScores:
         """Compute the exact scores of people; intervals if an activation is smooth."""

@@ -36,8 +36,8 @@ def has_balls(network: "Network") -> bool:
     return not network.piecewise_linear and is_available()
 
 
-def smooth_scores(network: "Network", people: Matrix) -> ExactScores:
-    """Enclose the scores of people, (people, outputs)."""
+def smooth_scores(network: "Network", people: Matrix, bits: int = PRECISION) -> ExactScores:
+    """Enclose the scores of people in balls of so many bits, (people, outputs)."""
     shape = (len(people), network.outputs)
     if not is_available():
         ones = np.ones(shape, dtype=np.int64).astype(object)
@@ -48,7 +48,7 @@ def smooth_scores(network: "Network", people: Matrix) -> ExactScores:
 
     exact = network.exact
     values = exact.terms(people, np.arange(network.width)) + exact.bias
-    with working_precision(PRECISION):
+    with working_precision(bits):
         return _to_scores(_propagate(network, _to_balls(values)), shape)
 
 
