@@ -4,14 +4,15 @@
 
 Each network has three hidden layers of 16 and is trained on the data set, one per seed. Each row is
 the processor time of one thread per person, the mean over the networks, and its ratio to ReLU:
-counting all counterparts, verdicts in a batch, and fair decisions by majority. `--models DIR` keeps
+counting all counterparts, verdicts in a batch, without and with the gaps of counterexamples, and
+fair decisions by majority. `--models DIR` keeps
 the trained networks there, so that a measurement need not train. UCI Adult is read from the folder
 FETA_DATA_DIR.
 """
 
 import argparse
 from collections import defaultdict
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import numpy as np
@@ -20,10 +21,11 @@ from threadpoolctl import threadpool_limits
 from benchmarks.networks import TRAINING, Trained, train
 from benchmarks.votes import measured
 from benchmarks.ways import lattice_engine
-from feta import FairAt, FairPredictor, load_model, save_model
+from feta import FairAt, FairPredictor, Unfair, load_model, save_model
 from feta.arrays import Matrix
 from feta.engine.protocol import UNLIMITED
 from feta.model import Model
+from feta.verdict.verdict import Verdict
 
 # People per network, drawn from those who are measured.
 PEOPLE = 400
@@ -50,8 +52,14 @@ def ways(model: Model, people: Matrix) -> dict[str, Callable[[], object]]:
     return {
         "count": lambda: engine.tally(model, people, UNLIMITED, until="all"),
         "verdict, batch": lambda: engine.solve_many(queries, UNLIMITED),
+        "verdict and gap, batch": lambda: gaps(engine.solve_many(queries, UNLIMITED)),
         "fair decision": lambda: predictor.decide(people),
     }
+
+
+def gaps(verdicts: Sequence[Verdict]) -> list[float]:
+    """Read the gaps of counterexamples, as an audit does."""
+    return [verdict.counterexample.gap for verdict in verdicts if isinstance(verdict, Unfair)]
 
 
 def main() -> None:

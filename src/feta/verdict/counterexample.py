@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Literal, Self
 import numpy as np
 
 from feta.arrays import Array, Flags, Matrix, Vector, frozen
+from feta.dyadic import Dyadic
 from feta.errors import CertificateError
 from feta.model import Model
 from feta.rule.comparator import UNDECIDED, Decisions
@@ -226,14 +227,16 @@ def _rounded_alike(rule: Rule, balls: ExactScores) -> Flags:
     A gap of one score each is monotonic in both, so its extremes are at the ends of the balls.
     """
     n_pairs = len(balls) // 2
-    low, high = (ExactScores(ends) for ends in interval_ends(balls))
-    same = low.floats()[:, 0] == high.floats()[:, 0]
-    gaps = [
-        rule.gaps(person[:n_pairs], other[n_pairs:])
-        for person in (low, high)
-        for other in (low, high)
+    narrow = balls.radius.compare(Dyadic.of(1.0))[:, 0] <= 0  # unknown scores have huge radii
+    alike = narrow[:n_pairs] & narrow[n_pairs:]
+    pairs = np.flatnonzero(alike)
+    ends = [
+        (ExactScores(end[pairs]), ExactScores(end[n_pairs + pairs])) for end in interval_ends(balls)
     ]
-    return np.asarray(same[:n_pairs] & same[n_pairs:] & (np.ptp(gaps, axis=0) == 0))
+    gaps = [rule.gaps(person, other) for person, _ in ends for _, other in ends]
+    scores = [np.hstack([person.floats(), other.floats()]) for person, other in ends]
+    alike[pairs] = (np.ptp(gaps, axis=0) == 0) & (scores[0] == scores[1]).all(axis=1)
+    return np.asarray(alike)
 
 
 def _related(model: Model, rows: Matrix) -> Flags:

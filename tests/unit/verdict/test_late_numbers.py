@@ -10,7 +10,10 @@ import pytest
 from feta import CertificateError, Counterexample, FairAt, Model, Network, Threshold, Unfair
 from feta.api import verify_many
 from feta.arrays import Matrix
+from feta.scorer.exact_scores import ExactScores
 from feta.scorer.network.smooth import exact
+from feta.scorer.network.smooth.exact import smooth_scores
+from feta.verdict import counterexample
 
 pytest.importorskip("flint", reason="python-flint is not installed")
 
@@ -92,6 +95,30 @@ def test_float64_leaves_an_exact_tie_to_balls(
     assert missing is None
     assert pair is not None
     assert (pair.gap, pair.runtime) == (1.0, "sensitive")
+
+
+@pytest.mark.parametrize("bits", [4, 30, 60, 66])
+def test_more_bits_round_what_few_bits_leave_open(
+    bits: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(counterexample, "FEW_BITS", bits)
+    used: list[tuple[int, int]] = []
+
+    def recorded(network: Network, people: Matrix, bits: int = 1024) -> ExactScores:
+        used.append((bits, len(people)))
+        return smooth_scores(network, people, bits)
+
+    monkeypatch.setattr("feta.scorer.network.network.smooth_scores", recorded)
+    for number in range(5):
+        case = random_case(np.random.default_rng([31, number]), edge=False, people=1)
+        people, others = pairs_of(case)
+        scores = case.model.scorer(others)[:, 0]
+        used.clear()
+        found = same_as_alone(at(case, float(np.median(scores)) + 1e-9), people, others)
+        few, many = ([rows for precision, rows in used if precision == p] for p in (bits, 1024))
+        assert few == [2 * found] if found else not few
+        if found and bits < 50:
+            assert 2 * found in many  # no score has so few bits
 
 
 def unfair(case: SmoothCase) -> Unfair:

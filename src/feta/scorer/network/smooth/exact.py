@@ -1,9 +1,11 @@
-"""Scores of networks with smooth activations, as intervals of 1,024 bits (extra `smooth`).
+"""Scores of networks with smooth activations, as intervals of up to 1,024 bits (extra `smooth`).
 
 Arb computes with balls whose radii contain all roundings. Without python-flint nothing is known:
 the radii are so large that no comparison is decided.
 """
 
+from collections.abc import Callable
+from functools import partial
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
 
@@ -58,8 +60,8 @@ def _propagate(network: "Network", columns: Balls) -> Balls:
 
     for activation, layer in network.steps:
         activated = [
-            [_activated(activation, row, columns[row, column]) for column in range(columns.ncols())]
-            for row in range(columns.nrows())
+            list(map(_function(activation, neuron), row))
+            for neuron, row in enumerate(columns.tolist())
         ]
         weights = arb_mat([[arb(w) for w in row] for row in layer.weight.tolist()])
         biases = arb_mat([[arb(b)] * columns.ncols() for b in layer.bias.tolist()])
@@ -67,15 +69,23 @@ def _propagate(network: "Network", columns: Balls) -> Balls:
     return columns
 
 
-def _activated(activation: Activation | Smooth, neuron: int, value: Balls) -> Balls:
+def _function(activation: Activation | Smooth, neuron: int) -> Callable[[Balls], Balls]:
+    """Return the function of one neuron's balls."""
+    if not isinstance(activation, Smooth):
+        return partial(_on_pieces, activation, neuron)
     from flint import arb  # noqa: PLC0415 - an extra
 
     from feta.scorer.network.smooth.arb_functions import FUNCTIONS  # noqa: PLC0415
 
-    if isinstance(activation, Smooth):
-        if not activation.applies[neuron % activation.width]:
-            return value
-        return FUNCTIONS[activation.name](value, arb(activation.parameter))
+    if not activation.applies[neuron % activation.width]:
+        return lambda value: value
+    function, parameter = FUNCTIONS[activation.name], arb(activation.parameter)
+    return lambda value: function(value, parameter)
+
+
+def _on_pieces(activation: Activation, neuron: int, value: Balls) -> Balls:
+    from flint import arb  # noqa: PLC0415 - an extra
+
     column = neuron if activation.width > 1 else 0
     slopes, intercepts = activation.slopes[:, column], activation.intercepts[:, column]
     breaks = activation.breaks[:, column].tolist()
