@@ -5,9 +5,8 @@
 Each network has three hidden layers of 16 and is trained on the data set, one per seed. Each row is
 the processor time of one thread per person, the mean over the networks, and its ratio to ReLU:
 counting all counterparts, verdicts in a batch, without and with the gaps of counterexamples, and
-fair decisions by majority. `--models DIR` keeps
-the trained networks there, so that a measurement need not train. UCI Adult is read from the folder
-FETA_DATA_DIR.
+fair decisions by majority. `--models DIR` keeps the trained networks there, so that a measurement
+need not train. UCI Adult is read from the folder FETA_DATA_DIR.
 """
 
 import argparse

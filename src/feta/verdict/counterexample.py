@@ -55,8 +55,8 @@ class Counterexample(_Late):
 
     The constructor replays the pair and rejects one that proves nothing. Regression: two
     counterparts of the person in the query, the lower score first; often neither is that person.
-    Float64 with a proved bound decides pairs of smooth networks where it can. Their scores take
-    balls of many bits, and are computed when they are first read.
+    Float64 with a proved bound decides pairs of smooth networks where it can. Their scores and gap
+    are rounded from balls of up to 1,024 bits, when one of them is first read.
     """
 
     model: InitVar[Model]
