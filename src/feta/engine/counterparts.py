@@ -10,6 +10,7 @@ from feta.model import Model
 from feta.rounding import Arithmetic
 from feta.scorer.exact_scores import ExactScores
 from feta.scorer.protocol import CounterpartPoints, Enclosure
+from feta.space.lattice import Lattice
 from feta.space.vote_weights import VoteWeights
 
 # Counts and assignment IDs are int64; the sum of two of them must fit as well.
@@ -36,6 +37,16 @@ def blocks(
     for start in range(0, votes_of.size, step):
         assignment_ids, votes = votes_of.block(start, start + step)
         yield model.restricted.counterparts(people, assignment_ids), votes
+
+
+def counterparts_of(model: Model, people: Matrix, assignment_ids: Counts) -> Matrix:
+    """Return one counterpart of each person, by its assignment id."""
+    relation = model.relation
+    if relation.enclosing is not None:
+        return Lattice(relation.axes).moved(people, assignment_ids)
+    pairs = zip(people, assignment_ids.tolist(), strict=True)
+    rows = [relation.counterpart(person, assignment_id) for person, assignment_id in pairs]
+    return np.array(rows, dtype=np.float64).reshape(people.shape)
 
 
 @dataclass(frozen=True, slots=True, eq=False)

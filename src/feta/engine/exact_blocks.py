@@ -11,9 +11,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from feta.arrays import Counts, Matrix
+from feta.engine.counterparts import counterparts_of
 from feta.model import EXACT_CHUNK, Model
 from feta.scorer.exact_scores import ExactScores
-from feta.space.lattice import Lattice
 
 # A person with more counterparts to evaluate is evaluated alone. Networks group points by
 # activation pattern from here on.
@@ -84,5 +84,5 @@ def _evaluated(
 ) -> ExactBlock:
     all_rows = np.repeat(rows, [len(ids_by_row[row]) for row in rows])
     ids = np.concatenate([ids_by_row[row] for row in rows])
-    points = model.points(Lattice(model.relation.axes).moved(people[all_rows], ids))
+    points = model.points(counterparts_of(model, people[all_rows], ids))
     return ExactBlock(all_rows, ids, points.exact_scores(np.arange(len(ids))))

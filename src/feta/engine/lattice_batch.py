@@ -8,6 +8,7 @@ from functools import cached_property
 import numpy as np
 
 from feta.arrays import Counts
+from feta.engine.counterparts import counterparts_of
 from feta.engine.enumeration import solve_by_enumeration
 from feta.engine.exact_blocks import together
 from feta.engine.lattice_search import LatticeSearch
@@ -147,15 +148,7 @@ class _Batch:
         """Replay counterparts by their assignment ids; leave out pairs that prove nothing."""
         rows, ids = (np.array([*part], np.int64) for part in (ids_by_row, ids_by_row.values()))
         people = self.people[rows]
-        relation = self.model.relation
-        if relation.enclosing is None:  # the kernel searches all assignments, as for a complete one
-            moved = [
-                relation.counterpart(person, int(number))
-                for person, number in zip(people, ids, strict=True)
-            ]
-            others = np.array(moved, dtype=np.float64).reshape(people.shape)
-        else:
-            others = self.model.space.lattice.moved(people, ids)
+        others = counterparts_of(self.model, people, ids)
         pairs = Counterexample.witnesses(self.model, people, others)
         effort = self._effort()
         return {
