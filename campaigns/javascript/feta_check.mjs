@@ -231,6 +231,7 @@ function readCertificate(path) {
   let before = 0n;
   const counts = Object.fromEntries(VERDICTS.map((name) => [name, 0n]));
   for (const claim of parsed) {
+    if (end.complete && claim.row !== before + 1n) throw new Unreadable("a complete certificate has a claim about every row");
     if (typeof claim.row !== "bigint" || claim.row <= before || !VERDICTS.includes(claim.verdict)) throw new Unreadable("invalid claim");
     before = claim.row;
     counts[claim.verdict] += 1n;

@@ -47,7 +47,9 @@ class Certificate:
         for line in islice(self._lines(), 1, self.end["claims"] + 1):
             claim = parse(line, f"the claim after row {row}")
             now, verdict = claim.get("row"), str(claim.get("verdict"))
-            readable(type(now) is int and now > row, f"rows of claims: got {now!r} after row {row}")
+            follows = now == row + 1 if self.end["complete"] else type(now) is int and now > row
+            follows &= type(now) is int
+            readable(follows, f"rows of claims: got {now!r} after row {row}")
             readable(verdict in VERDICTS, f"row {now}: got another verdict than {VERDICTS}")
             row, counts[verdict] = claim["row"], counts[verdict] + 1
             yield claim

@@ -30,8 +30,10 @@ class Bounds:
 
     def __init__(self, claim: Claim) -> None:
         self.claim, self.axes, self.layers = claim, claim.axes, claim.layers
-        widest = np.abs(claim.combinations).max(axis=0)
-        size = np.abs(claim.constant) + widest + sum(axis.size for axis in self.axes)
+        # Different sums may be rounded to the same number: the exact ones are compared.
+        each_neuron = zip(*claim.exact_combinations, strict=True)
+        self.moves = np.array([len(set(sums)) > 1 for sums in each_neuron])
+        size = np.abs(claim.constant) + claim.combined_size + sum(axis.size for axis in self.axes)
         n_terms = len(self.axes) + 128 + sum(len(c) for c in [claim.combinations])
         n_terms += sum(len(axis.rows) for axis in self.axes if axis.rows is not None)
         self.sizes = [size * (1 + 2.0**-30) + FLOOR]
@@ -123,8 +125,8 @@ class Bounds:
         The intervals of the steps' inputs are given. Weights that are zero and steps that are
         constant stop the path.
         """
-        moves = (self.claim.combinations != self.claim.combinations[:1]).any(axis=0)
-        reached = np.broadcast_to(moves, (len(low[0]) if low else 1, len(moves)))
+        shape = len(low[0]) if low else 1, len(self.moves)
+        reached = np.broadcast_to(self.moves, shape)
         for (breaks, slopes, _, weight, _), start, end in zip(self.layers, low, high, strict=True):
             edges = np.vstack([np.full((1, slopes.shape[1]), -np.inf), breaks])
             after = np.vstack([breaks, np.full((1, slopes.shape[1]), np.inf)])

@@ -68,6 +68,7 @@ class Claim:
     constant: Array
     combinations: Array
     exact_combinations: list[list[Fraction]]
+    combined_size: Array  # bounds the sum of the absolute sensitive terms of each neuron
     layers: list[tuple[Array, ...]]  # breaks, slopes, intercepts, weight, bias
     threshold: float
     ties_above: bool  # whether a score on the threshold gets the decision of higher scores
@@ -109,12 +110,13 @@ def read(model: Path, certificate: Path) -> Claim:
     for breaks, slopes, starts, _, _ in layers:  # a jump would be outside of all lines
         left, right = slopes[:-1] * breaks + starts[:-1], slopes[1:] * breaks + starts[1:]
         expect(bool((left == right).all()), "an activation that is not exactly continuous")
-    axes, rows, exact = _axes(about["space"], about["network"]["tables"], arrays, header)
+    axes, rows, exact, size = _axes(about["space"], about["network"]["tables"], arrays, header)
     rule = about["rule"]
     ties = (rule["favors"] == "above") == (rule["equality"] == "favorable")
     expect(rule["equality"] in ("favorable", "unfavorable"), "ties without a decision")
     value = float(rule["value"])
-    return Claim(header, tree, axes, arrays["first.bias"], rows, exact, layers, value, ties)
+    first = arrays["first.bias"]
+    return Claim(header, tree, axes, first, rows, exact, size, layers, value, ties)
 
 
 def _codes(entry: dict[str, Any], given: dict[str, Any]) -> tuple[Array, bool]:
@@ -144,11 +146,14 @@ def _codes(entry: dict[str, Any], given: dict[str, Any]) -> tuple[Array, bool]:
 
 def _axes(  # noqa: PLR0915 - one column after the other
     space: list[dict[str, Any]], tabled: list[int], arrays: dict[str, Any], header: dict[str, Any]
-) -> tuple[list[Axis], Array, list[list[Fraction]]]:
-    """Return the shared columns as axes, and the terms of all combinations of sensitive values."""
+) -> tuple[list[Axis], Array, list[list[Fraction]], Array]:
+    """Return the shared columns as axes, and the terms of all combinations of sensitive values.
+
+    The last result bounds the absolute terms of which these are the sums.
+    """
     slopes, tables = arrays["first.slopes"], dict(zip(tabled, range(len(tabled)), strict=True))
     axes, sensitive, every, start = list[Axis](), list[Any](), list[list[list[Fraction]]](), 0
-    population = header["population"]
+    population, combined_size = header["population"], np.zeros(len(slopes))
     plain = population["kind"] == "uniform" and not population["condition"]
     for entry in space:
         given = population["columns"].get(entry["name"], {})
@@ -157,7 +162,8 @@ def _axes(  # noqa: PLR0915 - one column after the other
         columns = range(start, start + codes.shape[1])
         start += codes.shape[1]
         listed = [c for c in columns if c in tables]
-        rows = size = None
+        rows = None
+        size: Array = None
         simple = (entry["kind"] == "integer" and codes.shape[1] == 1) or real
         if listed or not simple:
             expect(not real and len(codes) <= LONGEST_TABLE, "a table of too many values")
@@ -170,13 +176,14 @@ def _axes(  # noqa: PLR0915 - one column after the other
                 rows, size = rows + stored[at], size + np.abs(stored[at])
             size = size.max(axis=0)
         slope = slopes[:, columns[0]]
+        if rows is None:
+            size = np.abs(slope) * np.abs(codes).max()
         if entry.get("sensitive"):
             expect(not real, "a sensitive real number")
+            combined_size += size
             sensitive.append(codes * slope if rows is None else rows)
             every.append([_exact(codes[i], columns, arrays, tables) for i in range(len(codes))])
             continue
-        if rows is None:
-            size = np.abs(slope) * np.abs(codes).max()
         ends = None
         low, high = 0.0, len(codes) - 1.0
         if real:
@@ -209,7 +216,7 @@ def _axes(  # noqa: PLR0915 - one column after the other
         [sum(terms, start=Fraction(0)) for terms in zip(*rows, strict=True)]
         for rows in product(*every)
     ]
-    return axes, np.array(combined), listed_exactly
+    return axes, np.array(combined), listed_exactly, combined_size
 
 
 def _exact(

@@ -255,3 +255,12 @@ def test_an_interrupted_certificate_leaves_no_files(tmp_path: Path) -> None:
     with Certification(tmp_path, auditor, CertifiedFacts()):
         assert len(list(tmp_path.iterdir())) == 3
     assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize("row", [0, 1])
+def test_a_complete_certificate_leaves_out_no_row(folder: Path, row: int) -> None:
+    claims = claims_of(folder)
+    del claims[row]
+    seal(folder, claims)
+    assert check(folder) == 2
+    assert check_with_javascript(folder) in (None, 2)

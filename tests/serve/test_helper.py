@@ -323,3 +323,12 @@ sys.stdin.buffer.read()
         (refused, single) = ask(app, PEOPLE, PEOPLE[0])
         assert refused.status_code == 503
         assert single.json()["decision"] == RIGHT[0]
+
+
+def test_a_file_in_the_working_directory_replaces_no_module(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "secrets.py").write_text("raise SystemExit(1)\n")
+    monkeypatch.chdir(tmp_path)
+    with running(tmp_path) as app:
+        until_right(app)

@@ -90,9 +90,21 @@ class _Batch:
                 candidates = result.candidates(index)
                 if result.finished[index] and len(candidates) == 1:
                     found[row] = int(candidates[0])
-                elif result.finished[index]:
+                elif result.finished[index] and self._exist(row, candidates):
                     near[row] = candidates
         return self._unfair(found | self._worst_of(near), optimal=True)
+
+    def _exist(self, row: int, candidates: Counts) -> bool:
+        """Return whether these assignments have scores.
+
+        The kernel also bounds columns that move outside their domain. If such an assignment
+        excluded others, the worst of the rest may not be the worst counterpart.
+        """
+        relation = self.model.relation
+        if relation.enclosing is not None:
+            return True
+        listed = relation.assignment_ids(self.people[row])
+        return listed is None or bool(np.isin(candidates, listed).all())
 
     def _worst_of(self, near: dict[int, Counts]) -> dict[int, int]:
         """Return the worst of each person's candidates, exactly, if it gets another decision."""

@@ -552,7 +552,7 @@ class Consequences:
                 else:
                     exists &= (moved >= 0) & (moved < one.n_numbers)
                     moved = np.where(exists, moved, 0)
-            indices[name] = np.asarray(moved)
+            indices[name] = np.broadcast_to(moved, self.size)  # shared parents give one value
             known = indexed(one.attribute)
             values[name] = moved if known else _Numbers.of(one.attribute, moved)
         ids = self._lists.add(key, np.flatnonzero(exists))

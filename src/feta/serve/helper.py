@@ -27,7 +27,8 @@ from feta.serve.served import Served
 
 logger = logging.getLogger("feta.serve")
 
-COMMAND = (sys.executable, "-m", "feta.serve.helper_program")
+# -P: a file in the working directory must not replace a module.
+COMMAND = (sys.executable, "-P", "-m", "feta.serve.helper_program")
 
 # A helper that ends sooner than this is not started again at once.
 SHORT_LIFE_SECONDS, PAUSE_SECONDS = 5.0, 1.0

@@ -1,5 +1,6 @@
 """Exact scores in blocks, compared with the oracle where scores tie."""
 
+from collections.abc import Iterator
 from typing import NoReturn
 
 import numpy as np
@@ -7,8 +8,9 @@ import pytest
 
 import feta
 from feta.api import verify_many
-from feta.arrays import Matrix
+from feta.arrays import Counts, Matrix
 from feta.engine import exact_blocks, lattice_batch
+from feta.engine.exact_blocks import ExactBlock
 from feta.engine.lattice import LatticeEngine
 from feta.engine.protocol import UNLIMITED, Budget
 from feta.model import Model
@@ -97,3 +99,65 @@ def test_people_without_time_keep_their_undecided_counterparts() -> None:
     people = np.stack([PERSON, PERSON])
     counts = LatticeEngine().tally(model, people, Budget(seconds=0.0), until="all")
     assert counts.undecided.tolist() == [SPACE.lattice.size] * 2
+
+
+@pytest.mark.parametrize("few", [256, 0])
+def test_columns_that_move_along_are_moved_before_ties_are_decided(
+    monkeypatch: pytest.MonkeyPatch, few: int
+) -> None:
+    """Her male counterpart earns 10 more, which ties with the debt, and a tie is favorable."""
+    monkeypatch.setattr(exact_blocks, "FEW", few)
+    sex = feta.Categorical("sex", ("female", "male"), sensitive=True)
+    numbers = (feta.Integer("income", 0, 100), feta.Integer("debt", 0, 100))
+    space = feta.FeatureSpace((*numbers, sex))
+    relation = feta.Consequences.of(space, {"column": "income", "shifts": {"sex": {"male": 10}}})
+    weights = np.zeros((1, space.width))
+    weights[0, :2] = 0.1, -0.1  # no float64 sum of these products proves the tie
+    network = feta.Network.from_layers([(weights, [0.0])])
+    model = feta.Model(space, network, relation=relation, threshold=0.0)
+    records = [{"sex": "female", "income": income, "debt": 40} for income in (29, 30, 31, 40)]
+    people = np.concatenate([space.encode(record) for record in records])
+    expected = [[2, 0], [1, 1], [1, 1], [0, 2]]
+    counts = LatticeEngine().tally(model, people, UNLIMITED, until="all")
+    assert counts.by_class.tolist() == expected
+    for ask in (feta.FairAt, feta.WorstAt):
+        verdicts = verify_many(ask.each(model, people), engine="lattice")
+        found = [isinstance(verdict, feta.Unfair) for verdict in verdicts]
+        assert found == [False, True, True, False]
+
+
+def test_the_worst_of_candidates_is_sought_only_if_all_of_them_exist(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """A man would earn 10 more; above 100 nobody can, so that only other women are left."""
+    seen: list[int] = []
+    together = exact_blocks.together
+
+    def spy(model: Model, people: Matrix, near: dict[int, Counts]) -> Iterator[ExactBlock]:
+        for row, ids in near.items():
+            listed = model.relation.assignment_ids(people[row])
+            assert listed is not None
+            assert np.isin(ids, listed).all()
+            seen.append(row)
+        return together(model, people, near)
+
+    monkeypatch.setattr(lattice_batch, "together", spy)
+    sex = feta.Categorical("sex", ("female", "male"), sensitive=True)
+    race = feta.Categorical("race", ("a", "b", "c"), sensitive=True)
+    space = feta.FeatureSpace((feta.Integer("income", 0, 100), sex, race))
+    relation = feta.Consequences.of(space, {"column": "income", "shifts": {"sex": {"male": 10}}})
+    weights = np.zeros((1, space.width))
+    weights[0, 0] = 0.1
+    weights[0, space.columns_of(race)] = -4.0, 0.0, 0.0  # b and c are equally good
+    network = feta.Network.from_layers([(weights, [-7.0])])
+    model = feta.Model(space, network, relation=relation, threshold=0.0)
+    records = [{"sex": "female", "race": "a", "income": income} for income in (90, 91, 60, 10)]
+    people = np.concatenate([space.encode(record) for record in records])
+    verdicts = verify_many(feta.WorstAt.each(model, people), engine="lattice")
+    assert seen == [0, 2]
+    for person, verdict in zip(people, verdicts, strict=True):
+        expected = feta.worst(model, person, engine="exhaustive")
+        assert type(verdict) is type(expected)
+        if isinstance(verdict, feta.Unfair) and isinstance(expected, feta.Unfair):
+            assert verdict.optimal
+            assert verdict.counterexample.gap == expected.counterexample.gap

@@ -137,6 +137,14 @@ def test_a_quantile_map_has_no_key() -> None:
         relation.keys(person()[None, :])
 
 
+def test_a_quantile_map_by_a_column_that_is_shared_moves_nobody() -> None:
+    """An audit asks about one sensitive column at a time; the others are shared then."""
+    relation = Consequences.of(SPACE, {"column": "job", "quantiles": QUANTILES})
+    only_age = relation.over(SPACE.with_sensitive(["age"]))
+    rows = listed(only_age, person(), "sex", "age", "job")
+    assert rows == [("female", age, "nurse") for age in range(20, 30)]
+
+
 def test_clipped_values_have_no_key_and_no_fair_decision() -> None:
     relation = Consequences.of(
         SPACE, {"column": "income", "shifts": {"sex": {"male": 60}}}, outside="clip"
@@ -403,3 +411,22 @@ debt = { type = "number", min = -10, max = 10 }
 """
     head = '[decision]\nfavorable = "yes"\nunfavorable = "no"\nscore = 0.0\n'
     return lambda relation: head + columns + "\n".join(relation_lines(relation)) + "\n"
+
+
+@pytest.mark.parametrize("engine", ["auto", "lattice", "exhaustive"])
+@pytest.mark.parametrize("value", [50.0, np.nextafter(50.0, 99.0), np.nextafter(50.0, 0.0)])
+def test_counterparts_next_to_the_threshold_move_along(engine: str, value: float) -> None:
+    """They are decided in exact arithmetic, with their descendants."""
+    space = FeatureSpace((SEX, Integer("income", 0, 100)))
+    relation = Consequences.of(space, {"column": "income", "shifts": {"sex": {"male": 30}}})
+    income = [([[0.0, 0.0, 1.0]], [0.0]), ([[1.0]], [0.0])]
+    model = feta.Model(space, feta.Network.from_layers(income), threshold=value, relation=relation)
+    people = [{"sex": "female", "income": 20}, {"sex": "male", "income": 50}]
+    # Both are one class: the man of 50 is approved unless the threshold is above it.
+    fair = value > 50.0
+    findings = feta.audit(model, people, engine=engine).findings
+    assert [isinstance(one.verdict, feta.Fair) for one in findings] == [fair, fair]
+    assert [isinstance(one.verdict, feta.Unfair) for one in findings] == [not fair, not fair]
+    predictor = feta.FairPredictor(model, engine=engine)
+    assert predictor.votes(space.encode(people)).by_class.tolist() == [[1 + fair, 1 - fair]] * 2
+    assert predictor.decide(space.encode(people)).tolist() == [not fair, not fair]

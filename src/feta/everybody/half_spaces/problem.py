@@ -37,6 +37,10 @@ LINE_SIZE = 3.0
 # Networks with larger numbers are refused, so that no bound overflows.
 LARGEST = 1e200
 
+# Different terms that are rounded to the same number are moved apart by so many units of their
+# size: as much as one more rounding in `_errors`.
+APART = 4
+
 # Roundings when a form is closed over a box, in addition to one product and sum per axis.
 CLOSING = 16
 
@@ -117,7 +121,7 @@ class Problem:
         constant, size = _constant(first, part)
         combinations, widest = _combinations(first, part)
         size = size + widest + sum((axis.size for axis in axes), np.zeros(len(constant)))
-        n_terms = first.width + len(axes) + CLOSING
+        n_terms = first.width + len(axes) + 1 + CLOSING  # 1: `APART`
         sizes, errors = _errors(network, size, abs(model.rule.threshold), n_terms)
         if not all(np.isfinite(each).all() and each.max() < LARGEST for each in sizes):
             return "the numbers of the network are too large"
@@ -194,14 +198,34 @@ def _constant(first: BoundedColumns, part: Stratum) -> tuple[Vector, Vector]:
 
 
 def _combinations(first: BoundedColumns, part: Stratum) -> tuple[Matrix, Vector]:
-    """Return the terms of all combinations of sensitive values, and bounds on their size."""
+    """Return the terms of all combinations of sensitive values, and bounds on their size.
+
+    Equal terms mean that a neuron reads no sensitive value. So terms that are different, but are
+    rounded to the same number, are moved apart by less than the errors that are counted anyway.
+    """
     total, largest = np.zeros((1, len(first.bias))), np.zeros(len(first.bias))
-    for index, axis in enumerate(part.axes):
-        if index not in part.shared:
-            rows, sizes = first.terms(axis.codes(np.arange(len(axis))), axis.columns)
-            total = (total[:, None, :] + rows[None, :, :]).reshape(-1, len(first.bias))
-            largest = largest + sizes.max(axis=0)
+    moving = [axis for index, axis in enumerate(part.axes) if index not in part.shared]
+    for axis in moving:
+        rows, sizes = first.terms(axis.codes(np.arange(len(axis))), axis.columns)
+        total = (total[:, None, :] + rows[None, :, :]).reshape(-1, len(first.bias))
+        largest = largest + sizes.max(axis=0)
+    for neuron in np.flatnonzero((total == total[:1]).all(axis=0)).tolist():
+        if any(_varies(first, axis, neuron) for axis in moving):
+            total[-1, neuron] += APART * FLOAT64.unit * largest[neuron]
     return total, largest
+
+
+def _varies(first: BoundedColumns, axis: Axis, neuron: int) -> bool:
+    """Return whether a neuron's terms of an axis are not all equal; nothing is rounded."""
+    sums = set[Fraction]()
+    for row in axis.codes(np.arange(len(axis))).tolist():
+        total = Fraction(0)
+        for code, column in zip(row, axis.columns, strict=True):
+            total += Fraction(code) * Fraction(float(first.slopes[neuron, column]))
+            if column in first.tabled:  # its slope is zero
+                total += Fraction(float(first.terms(np.array([[code]]), [column])[0][0, neuron]))
+        sums.add(total)
+    return len(sums) > 1
 
 
 def _errors(

@@ -1,5 +1,6 @@
 """Certificates about everybody, checked by the program that shares no code with the proof."""
 
+import hashlib
 import json
 import lzma
 from fractions import Fraction
@@ -11,6 +12,7 @@ import pytest
 import feta
 from feta.everybody.half_spaces.certificate import certificate
 from feta.everybody.half_spaces.prover import HalfSpaces
+from feta.everybody.half_spaces.search import ReferenceSearch
 from feta.everybody.population import Independent, marginals, uniform
 from feta.everybody.where import Where
 from feta.io.model_file import model_bytes
@@ -18,6 +20,7 @@ from feta.scorer.network.network import Network
 from feta_people_check.__main__ import main, verify
 from feta_people_check.check import Check
 from feta_people_check.reading import Refused, read
+from tests import oracle
 from tests.everybody_cases import small_case
 from tests.strategies import random_network
 
@@ -131,3 +134,44 @@ def test_nobody_is_a_certificate_of_one_leaf(tmp_path: Path) -> None:
     assert "100.0000000000%" in verify(stored, path)
     changed(path, unfair=str(Fraction(1, 10**9)))
     assert main([str(stored), str(path)]) == 1
+
+
+def rounded_away(race: float, sex: list[float], area: float) -> feta.Model:
+    """Return a model whose score is the term of sex, which float64 sums lose; all are unfair."""
+    space = feta.FeatureSpace(
+        (
+            feta.Categorical("race", ("a", "b"), sensitive=True),
+            feta.Categorical("sex", ("f", "m"), sensitive=True),
+            feta.Categorical("area", ("c", "d"), sensitive=True),
+            feta.Real("income", 0.0, 1.0),
+            feta.Integer("x", 0, 10**6),
+        )
+    )
+    slopes = [[race, race, *sex, area, area, 0.0, 0.0]]
+    network = Network.from_layers([(slopes, [0.0]), ([[1.0]], [0.0])])
+    return feta.Model(space, network, threshold=sum(sex) / 2)
+
+
+@pytest.mark.parametrize(
+    "model",
+    [
+        rounded_away(1.0, [2.0**-60, 0.0], -1.0),
+        rounded_away(2.0**53, [1.0, 0.375], -(2.0**53)),
+    ],
+)
+def test_sensitive_terms_that_are_rounded_to_equal_sums_prove_nothing(
+    tmp_path: Path, model: feta.Model
+) -> None:
+    person = model.space.encode({"race": "a", "sex": "f", "area": "c", "income": 0.5, "x": 3})[0]
+    assert not oracle.is_fair(model, person)
+    everybody = uniform(model.space, Where())
+    stored, path, proof = written(tmp_path, model, everybody)
+    assert proof.fair == 0
+    assert ReferenceSearch(proof.problems[0], lambda *_: (Fraction(0), Fraction(0))).fair == 0
+    assert main([str(stored), str(path)]) == 0
+    header = json.loads(lzma.decompress(path.read_bytes()).partition(b"\n")[0])
+    nodes = bytes([128])  # everybody, bounded at once
+    header |= {"tree": hashlib.sha256(nodes).hexdigest(), "claims": {"fair": "1", "unfair": "0"}}
+    path.write_bytes(lzma.compress(json.dumps(header).encode() + b"\n" + nodes))
+    with pytest.raises(Refused, match="the leaves prove"):
+        verify(stored, path)
