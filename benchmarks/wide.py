@@ -88,9 +88,6 @@ ROWS = {
     "adult 3x16, 500 epochs": Row(
         "adult", (16, 16, 16), 500, rate=0.001, batch=128, trained_on=36_000
     ),
-    "adult 3x16, 500 epochs, rate 0.01": Row(
-        "adult", (16, 16, 16), 500, rate=0.01, batch=64, trained_on=36_000
-    ),
     "adult 3x16": Row("adult", (16, 16, 16), trained_on=0),
     "german 128-128-128": Row("german", (128, 128, 128), 60, batch=64, trained_on=800),
     "german 3x16": Row("german", (16, 16, 16), trained_on=0),
