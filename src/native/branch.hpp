@@ -70,7 +70,7 @@ struct BranchNode {
 
 // A box whose people are to be decided exactly.
 struct BranchHard {
-    int32_t node;
+    int32_t node = -1;
     BranchBox box;
 };
 
@@ -90,7 +90,12 @@ class Branch {
     virtual BranchShares examine(const BranchBox& box, bool each, int bins) = 0;
 };
 
+// The specification must outlive the search.
 std::unique_ptr<Branch> make_branch_portable(const BranchSpec& spec, const BranchOptions& options);
 std::unique_ptr<Branch> make_branch_avx2(const BranchSpec& spec, const BranchOptions& options);
 
 }  // namespace feta
+
+// Compiled once, in branch_module.cpp: the files of two instruction sets share no symbol.
+extern template class std::vector<feta::BranchBox>;
+extern template class std::vector<feta::BranchHard>;

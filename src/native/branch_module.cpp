@@ -11,6 +11,9 @@
 
 namespace nb = nanobind;
 
+template class std::vector<feta::BranchBox>;
+template class std::vector<feta::BranchHard>;
+
 namespace feta {
 
 Branch::~Branch() = default;

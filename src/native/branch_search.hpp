@@ -71,18 +71,18 @@ class IsaBranch final : public Branch {
         std::vector<double> ends;
         double total = 0;
         for (const Waiting& box : waiting) ends.push_back(total += box.order);
-        std::vector<BranchBox> boxes;
-        for (size_t i = 0; i < count && total > 0; ++i) {
+        std::vector<BranchBox> boxes(total > 0 ? count : 0);
+        for (size_t i = 0; i < boxes.size(); ++i) {
             const auto at = std::upper_bound(ends.begin(), ends.end(), uniform[i] * total);
             const auto index = std::min(size_t(at - ends.begin()), waiting.size() - 1);
-            boxes.push_back(box_of(waiting[index].node));
+            boxes[i] = box_of(waiting[index].node);
         }
         return boxes;
     }
 
     std::vector<BranchHard> take_hard() override {
-        std::vector<BranchHard> taken;
-        for (const Pending& each : hard) taken.push_back({each.node, box_of(each.node)});
+        std::vector<BranchHard> taken(hard.size());
+        for (size_t i = 0; i < hard.size(); ++i) taken[i] = {hard[i].node, box_of(hard[i].node)};
         return taken;
     }
 
@@ -118,7 +118,7 @@ class IsaBranch final : public Branch {
         BranchShares shares;
     };
 
-    BranchSpec spec;
+    const BranchSpec& spec;  // of the binding, which destroys the search first
     BranchOptions options;
     BranchBounds bounds;
     BranchCounter counter;
