@@ -139,6 +139,7 @@ def test_what_is_no_envelope_is_refused(tmp_path: Path) -> None:
         (b'"YWJj"', b'"YW"'),
         (b'"YWJj"', b"7"),
         (b'"sig"', b'"sih"'),
+        (b'"sig":"', b'"sig":"!'),
         (b'"payload"', b'"paxload"'),
         (b'"signatures":[', b'"signatures":[' + b'{"keyid":"","sig":"AA=="},' * 16),
     ):
