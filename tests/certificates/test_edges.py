@@ -11,7 +11,7 @@ from feta import FeatureSpace, Integer, Levels, Model, Network, Threshold
 from feta.io.canonical_json import exact_text
 from feta.io.model_file import save_model
 from feta.scorer.network.activation import clip
-from feta_check.claims import Person
+from feta_check.claims import Person, _count
 from feta_check.forest import RestrictedForest
 from feta_check.means import Means
 from feta_check.model import Model as StoredModel
@@ -69,3 +69,7 @@ def test_without_a_level_the_threshold_is_the_one_of_the_rule(value: int, decisi
 def test_a_choice_needs_two_classes() -> None:
     with pytest.raises(Unreadable, match="invalid rule"):
         Rule({"kind": "Argmax", "classes": ["a"]}, Fraction(1))
+
+
+def test_a_box_counts_both_ends() -> None:
+    assert _count([(0, 3), (1, 2), (5, 5)]) == 8
